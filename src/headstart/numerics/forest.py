@@ -51,7 +51,11 @@ def grow(
     Settings are scikit-learn's: ``max_features`` is the share of columns tried per split, ``min_leaf`` the smallest
     leaf, ``extremely_random`` draws thresholds at random.
     """
-    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # 4 CPU-seconds: only where a forest grows
+    # 4 CPU-seconds, so only where a forest grows; scikit-learn ships no types
+    from sklearn.ensemble import (  # pyright: ignore[reportMissingTypeStubs]
+        ExtraTreesRegressor,
+        RandomForestRegressor,
+    )
 
     order = np.lexsort((*x.T, y))
     settings: dict[str, Any] = {
@@ -67,8 +71,9 @@ def grow(
 
 
 def _from_sklearn(tree: Any) -> Forest:
-    nodes = np.arange(tree.node_count)
-    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)
+    nodes: IntArray = np.arange(int(tree.node_count))
+    left: IntArray = np.asarray(tree.children_left)
+    right: IntArray = np.asarray(tree.children_right)
     leaf = left < 0
     children = np.stack([np.where(leaf, nodes, left), np.where(leaf, nodes, right)], axis=1)
     return Forest(
@@ -127,8 +132,18 @@ def predict_groups(forest: Forest, x: Array, groups: int) -> Array:
     return values
 
 
-def predict_moments(forest: Forest, x: Array) -> tuple[Array, Array]:
-    """Return mean [k] and variance [k]: mean of the leaf variances plus variance of the tree means."""
-    reached = leaves(forest, x)
-    means = forest.value[reached]
-    return means.mean(axis=1), forest.variance[reached].mean(axis=1) + means.var(axis=1)
+def predict_moments(forest: Forest, x: Array) -> tuple[Array, Array, Array]:
+    """Return three arrays [k]: mean over the trees, mean of the leaf variances, variance of the tree means.
+
+    The two variances add up to that of the mixture of all leaves (law of total variance).
+    """
+    mean, within, between = np.empty(len(x)), np.empty(len(x)), np.empty(len(x))
+    step = max(1, (1 << 20) // max(len(forest.roots), 1))
+    for first in range(0, len(x), step):
+        part = slice(first, first + step)
+        reached = leaves(forest, x[part])
+        means = forest.value[reached]
+        mean[part] = means.mean(axis=1)
+        within[part] = np.maximum(forest.variance[reached], 0.0).mean(axis=1)  # an impurity may round to -1e-17
+        between[part] = means.var(axis=1)
+    return mean, within, between

@@ -1,8 +1,7 @@
 """Spaces of configurations: parameters, conditions, the Space itself and its files."""
 
-from typing import TypeAlias
+from headstart.space.parameters import Categorical, Constant, Float, Int, Parameter
+from headstart.space.space import Space
+from headstart.space.values import Config, Value
 
-Value: TypeAlias = bool | int | float | str | None
-Config: TypeAlias = dict[str, Value]
-
-__all__ = ["Config", "Value"]
+__all__ = ["Categorical", "Config", "Constant", "Float", "Int", "Parameter", "Space", "Value"]

@@ -6,60 +6,77 @@ Gaussian process when that predicts the good observations better. The mathematic
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from scipy.special import logsumexp
 
 from headstart.acquisition import LogExpectedImprovement
-from headstart.arrays import Array, Rng
+from headstart.arrays import Array, IntArray, Rng
 from headstart.data import Budget, Explanation, MetaDataset, Prediction, TaskData, best_row
 from headstart.errors import DataError, SettingsError
 from headstart.numerics.expected_improvement import log_expected_improvement
-from headstart.numerics.forest import Forest, grow, join, predict_groups
 from headstart.numerics.past_prior import (
+    PRIOR_MODE,
     GridModel,
+    GridWeights,
     Observed,
     PastPrior,
     Ranges,
-    condition_model,
+    condition_models,
     known_range,
-    log_weights,
+    observe,
     past_prior,
+    predict_models,
     range_hypotheses,
-    residual_kernels,
     unwarped_moments,
     warp,
-    warp_slope,
+    weigh,
 )
-from headstart.numerics.response import minmax, outlier_floor
+from headstart.numerics.response import outlier_floor
 from headstart.protocols import Acquisition, Progress
 from headstart.surrogates.gaussian_process import GaussianProcess, GaussianProcessPosterior
+from headstart.surrogates.past_models import ForestModels, ProcessModels, fit_processes, grow_forests
 
 REFERENCE_ROWS = 512
 MODELS_KEPT, SMALLEST_WEIGHT = 8, 0.02
 GATE_FROM, GATE_MODELS, GATE_HEAD_START = 8, 4, 2.0
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 2048
+
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, eq=False)
-class ForestPast:
-    """What ``PriorGP.pretrain`` learned: one forest per past task, side by side."""
+class Past:
+    """What ``PriorGP.pretrain`` learned."""
 
-    forest: Forest
+    models: ForestModels | ProcessModels
     names: tuple[str, ...]
-    """Past tasks, in the order of their forests."""
+    """Past tasks, in the order of their models."""
     columns: int
     prior: PastPrior
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction of its response scaled to [0, 1]."""
-        if x.shape[1] != self.columns:
+        self.check_rows(x, "PriorGP")
+        return self.models.predict(x)
+
+    def check_rows(self, x: Array, owner: str) -> None:
+        """Refuse rows of another Space."""
+        if x.ndim != 2 or x.shape[1] != self.columns:
             raise DataError(
-                f"PriorGP: x has {x.shape[1]} columns, the past tasks have {self.columns}. Encode with the same Space."
+                f"{owner}: x must be rows of {self.columns} columns like those of the past tasks, got shape {x.shape}. "
+                "Encode with the same Space."
             )
-        return predict_groups(self.forest, x, len(self.names))
+
+    def check_features(self, features: Array, rows: int) -> None:
+        """Refuse features that were computed for other rows or by another surrogate."""
+        expected = (rows, len(self.names))
+        if features.shape != expected:
+            raise DataError(
+                f"PriorGP: features must have the shape {expected}, one column per past task, got {features.shape}. "
+                "Compute them with this surrogate's features()."
+            )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,18 +88,27 @@ class PriorGP:
 
     name: ClassVar[str] = "prior-gp"
 
+    source: Literal["forest", "gp"] = "forest"
+    """What models a past task: extra-trees, or the mean of a Gaussian process, which is smoother and slower."""
     trees: int | None = None
     """Trees per past task; by default 60 up to 100 past tasks, then fewer, down to 10 at 600 and more."""
-    gate: GaussianProcess | None = GaussianProcess()  # noqa: RUF009 - frozen settings
+    gate: GaussianProcess | None = field(default_factory=GaussianProcess)
     """Takes over when it predicts the better half of the observations better; None switches the gate off."""
-    past: ForestPast | None = None
+    past: Past | None = None
     """Set by ``pretrain``."""
-    acquisition: Acquisition = LogExpectedImprovement(noisy=True)  # noqa: RUF009 - frozen settings
+    acquisition: Acquisition = field(default_factory=lambda: LogExpectedImprovement(noisy=True))
     """For callers that use ``predict``; the posterior scores itself by the mixture's log-EI."""
 
     def __post_init__(self) -> None:
+        if self.source not in get_args(Literal["forest", "gp"]):
+            raise SettingsError(f"PriorGP: source must be 'forest' or 'gp', got {self.source!r}.")
         if self.trees is not None and not 1 <= self.trees <= 10_000:
             raise SettingsError(f"PriorGP: trees must be between 1 and 10000, got {self.trees}.")
+        if self.gate is not None and self.gate.response == "copula":
+            raise SettingsError(
+                "PriorGP: the gate compares densities, which the response 'copula' of its GaussianProcess does not have. "
+                "Use 'standardise'."
+            )
 
     @property
     def minimum_observations(self) -> int:
@@ -102,36 +128,19 @@ class PriorGP:
         budget: Budget | None = None,
         progress: Progress | None = None,
     ) -> "PriorGP":
-        """Return the recipe with one forest per past task; ``validation`` and ``budget`` are not needed.
+        """Return the recipe with one model per past task; ``validation`` and ``budget`` are not needed.
 
         Tasks with fewer than two observations or without any variation say nothing and are left out.
         """
         tasks = [task for task in past.tasks if len(task) >= 2 and np.ptp(task.y) > 0]
         if not tasks:
             return replace(self, past=None)
-        trees = self.trees if self.trees is not None else int(np.clip(round(6000 / len(tasks)), 10, 60))
-        forests: list[Forest] = []
-        for done, task in enumerate(tasks):
-            y = np.clip(minmax(task.y, task.bounds).apply(task.y), 0.0, 1.0)
-            forests.append(
-                grow(
-                    task.x,
-                    y,
-                    trees=trees,
-                    rng=rng,
-                    extremely_random=True,
-                    bootstrap=False,
-                    max_features=0.8,
-                    min_leaf=1,
-                )
-            )
-            if progress is not None:
-                progress(done + 1, len(tasks), f"learned from past task '{task.name}'")
-        forest = join(forests)
-        reference = _reference_rows(past, tasks, rng)
-        prior = past_prior(predict_groups(forest, reference, len(tasks)))
-        names = tuple(task.name for task in tasks)
-        return replace(self, past=ForestPast(forest, names, tasks[0].x.shape[1], prior))
+        if self.source == "forest":
+            models = grow_forests(tasks, trees=self.trees, rng=rng, progress=progress)
+        else:
+            models = fit_processes(tasks, rng=rng, progress=progress)
+        prior = past_prior(models.predict(_reference_rows(past, tasks, rng)))
+        return replace(self, past=Past(models, tuple(task.name for task in tasks), tasks[0].x.shape[1], prior))
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction; no columns without a past."""
@@ -139,111 +148,82 @@ class PriorGP:
 
     def fit(self, data: TaskData, *, rng: Rng) -> "PriorGPPosterior | GaussianProcessPosterior":
         """Return the posterior given ``data``; the gate draws from ``rng``."""
-        if self.past is None:
+        past = self.past
+        if past is None:
             return self._plain.fit(data, rng=rng)
-        features = data.features if data.features is not None else self.past.features(data.x)
-        if features.shape[1] != len(self.past.names):
-            raise DataError(
-                f"PriorGP: features have {features.shape[1]} columns, but there are {len(self.past.names)} past tasks. "
-                "Compute them with this surrogate's features()."
-            )
-        mean, factors = self.past.prior.split(features)
-        observed = Observed(data.x, mean, factors)
-        if len(data) == 0:
-            place = 0  # nothing is conditioned on, so the place decides no more than the size of the deviation
-            prior_only = condition_model(self.past.prior, observed, place, np.empty(0))
-            component = Component(prior_only, 0.0, known_range(data.bounds or (0.0, 1.0)), 0, -np.inf)
-            return PriorGPPosterior(self.past, (component,), data.y, None, 1.0)
+        past.check_rows(data.x, f"PriorGP: TaskData '{data.name}'")
+        features = data.features if data.features is not None else past.features(data.x)
+        past.check_features(features, len(data))
+        observed = observe(past.prior, data.x, features)
         y = data.y
+        if len(data) == 0:
+            ranges = known_range(data.bounds or (0.0, 1.0))
+            (model,) = condition_models(past.prior, observed, [PRIOR_MODE], np.empty((1, 0)))
+            component = Component(model, np.zeros(1, dtype=np.int64), np.zeros(1))
+            return PriorGPPosterior(past, (component,), ranges, np.full(1, -np.inf), y, None, 1.0)
         if data.bounds is None:
             y = np.maximum(y, outlier_floor(y))
             ranges = range_hypotheses(y)
         else:
             ranges = known_range(data.bounds)
-        f = ranges.scaled(y)
-        z = warp(f)
-        offset = ranges.log_prior + np.log(warp_slope(f)).sum(axis=1) - len(y) * np.log(ranges.width)
-        models, weights = log_weights(self.past.prior, observed, z - mean, offset)
-        components = _kept(self.past.prior, observed, ranges, z, models, weights)
-        plain, odds = self._gate(observed, components, ranges, z, models, weights, rng)
-        return PriorGPPosterior(self.past, components, y, plain, odds)
-
-    def _gate(
-        self,
-        observed: Observed,
-        components: "tuple[Component, ...]",
-        ranges: Ranges,
-        z: Array,
-        models: Array,
-        weights: Array,
-        rng: Rng,
-    ) -> "tuple[PlainModel | None, float]":
-        """Return the plain process where the gate hands over, and the probability that it does not."""
-        n = len(observed.x)
-        if self.gate is None or n < GATE_FROM:
-            return None, 1.0
-        hypothesis = int(np.argmax(logsumexp(weights, axis=0)))
-        zh = z[hypothesis]
-        better_half = np.argsort(-zh, kind="stable")[: max(4, n // 2)]
-        best = np.argsort(-weights[:, hypothesis], kind="stable")[:GATE_MODELS]
-        log_share = weights[best, hypothesis] - logsumexp(weights[best, hypothesis])
-        densities: list[Array] = []
-        for place in models[best]:
-            model = condition_model(
-                observed=observed, prior=components[0].model.prior, place=place, residuals=zh - observed.mean
-            )
-            densities.append(_log_normal_density(zh, *model.leave_one_out(zh)))
-        past_density = logsumexp(np.stack(densities) + log_share[:, None], axis=0)
-        posterior = self.gate.fit(TaskData(observed.x, zh), rng=rng)
-        unit = float(posterior.to_response(np.array([1.0]))[0] - posterior.to_response(np.array([0.0]))[0])
-        left_out = posterior.leave_one_out()
-        centre = posterior.to_response(left_out.mean)
-        plain_density = _log_normal_density(zh, centre, (unit * left_out.std) ** 2)
-        delta = float((plain_density - past_density)[better_half].sum()) - GATE_HEAD_START
-        odds = float(1.0 / (1.0 + np.exp(np.clip(delta, -500.0, 500.0))))
-        if rng.random() < odds:
-            return None, odds
-        return PlainModel(posterior, ranges, hypothesis), odds
+        weights = weigh(past.prior, observed, y, ranges)
+        z = warp(ranges.scaled(y))
+        components = _kept(past.prior, observed, z, weights)
+        plain, odds = None, 1.0
+        if self.gate is not None and len(y) >= GATE_FROM:
+            odds, alternative = _compare(self.gate, past.prior, observed, z, weights, rng)
+            plain = alternative if rng.random() >= odds else None
+        return PriorGPPosterior(past, components, ranges, z.max(axis=1), y, plain, odds)
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One model of the grid under one hypothesis about the range, with its weight in the mixture."""
+    """One model of the grid, with its weight in the mixture under c hypotheses about the range."""
 
     model: GridModel
-    log_weight: float
-    ranges: Ranges
-    hypothesis: int
-    incumbent: float
-    """Best observed z."""
-
-    @property
-    def log_unit(self) -> float:
-        """Logarithm of how much response one unit of z is worth at the incumbent."""
-        width = float(self.ranges.width[self.hypothesis])
-        # W' = 1 / (1.2 - f) = exp(z)
-        return float(np.log(width)) - self.incumbent
-
-    def to_response(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Return mean and deviation of the response for normal z."""
-        return _to_response(self.ranges, self.hypothesis, mean, std)
+    hypotheses: IntArray
+    """[c]"""
+    log_weights: Array
+    """[c]"""
 
 
 @dataclass(frozen=True, eq=False)
 class PlainModel:
-    """The plain Gaussian process of z where the gate handed over."""
+    """The plain Gaussian process of z under one hypothesis about the range."""
 
     posterior: GaussianProcessPosterior
-    ranges: Ranges
+    acquisition: Acquisition
     hypothesis: int
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the process is worth in z."""
+        zero, one = self.posterior.to_response(np.array([0.0, 1.0]))
+        return float(one - zero)
+
+    def predict(self, x: Array) -> Prediction:
+        """Return the prediction of z."""
+        inside = self.posterior.predict(x)
+        return Prediction(
+            self.posterior.to_response(inside.mean), self.unit * inside.std, noise=self.unit * inside.noise
+        )
+
+    def log_density_left_out(self, z: Array) -> Array:
+        """Return [n]: log density of each observation given all others."""
+        left_out = self.posterior.leave_one_out()
+        return _log_normal_density(z, self.posterior.to_response(left_out.mean), (self.unit * left_out.std) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class PriorGPPosterior:
     """The mixture given the observations. ``predict`` answers in responses; ``score`` is the mixture's log-EI."""
 
-    past: ForestPast
+    past: Past
     components: tuple[Component, ...]
+    ranges: Ranges
+    """Hypotheses about the range of the responses."""
+    best: Array
+    """[h] best observed z under each hypothesis."""
     y: Array
     """[n] observed responses."""
     plain: PlainModel | None
@@ -257,41 +237,40 @@ class PriorGPPosterior:
         return float(self.y.max()) if len(self.y) else -np.inf
 
     def predict(self, x: Array, *, features: Array | None = None) -> Prediction:
-        """Return mean and deviation of the response at rows ``x`` [k, d]."""
+        """Return mean and deviation of the response at rows ``x`` [k, d]; the noise is that at the incumbent."""
         if self.plain is not None:
-            plain = self.plain.posterior.predict(x)
-            inside = self.plain.posterior
-            unit = inside.to_response(np.ones(1))[0] - inside.to_response(np.zeros(1))[0]
-            mean, std = _to_response(
-                self.plain.ranges, self.plain.hypothesis, inside.to_response(plain.mean), unit * plain.std
-            )
-            return Prediction(mean, std)
-        first = np.zeros(len(x))
-        second = np.zeros(len(x))
+            self.past.check_rows(x, "PriorGP posterior")
+            inside = self.plain.predict(x)
+            chosen = np.array([self.plain.hypothesis])
+            mean, std = self._responses(inside.mean[None, :], inside.std, chosen)
+            return Prediction(mean[0], std[0], noise=float(inside.noise * np.exp(self._log_units(chosen))[0]))
+        first, second = np.zeros(len(x)), np.zeros(len(x))
         noise = 0.0
-        for component, (mean, std) in zip(self.components, self._component_moments(x, features), strict=True):
-            weight = np.exp(component.log_weight)
-            centre, spread = component.to_response(mean, std)
-            first += weight * centre
-            second += weight * (spread**2 + centre**2)
-            noise += weight * component.model.noise_variance * np.exp(2 * min(component.log_unit, 700.0))
-        finite_noise = float(np.sqrt(noise)) if len(self.y) else 0.0
-        return Prediction(first, np.sqrt(np.maximum(second - first**2, 0.0)), noise=finite_noise)
+        for component, (means, std) in zip(self.components, self._moments(x, features), strict=True):
+            weights = np.exp(component.log_weights)
+            centres, spreads = self._responses(means, std, component.hypotheses)
+            first += weights @ centres
+            second += weights @ (spreads**2 + centres**2)
+            if len(self.y):
+                units = np.exp(self._log_units(component.hypotheses))
+                noise += component.model.noise_variance * float(weights @ units**2)
+        return Prediction(first, np.sqrt(np.maximum(second - first**2, 0.0)), noise=noise**0.5)
 
     def score(self, x: Array, *, features: Array | None = None, rng: Rng) -> Array:
         """Return log-EI [k] of the mixture, or of the plain process; without observations the prior mean."""
         if self.plain is not None:
+            self.past.check_rows(x, "PriorGP posterior")
             posterior = self.plain.posterior
-            return LogExpectedImprovement()(posterior.predict(x), posterior.incumbent)
-        moments = self._component_moments(x, features)
+            return self.plain.acquisition(posterior.predict(x), posterior.incumbent)
+        moments = self._moments(x, features)
         if len(self.y) == 0:
-            return moments[0][0]
+            return moments[0][0][0]
         parts: list[Array] = []
-        for component, (mean, std) in zip(self.components, moments, strict=True):
+        for component, (means, std) in zip(self.components, moments, strict=True):
             noisy = np.sqrt(std**2 + component.model.noise_variance)
-            gain = log_expected_improvement(mean, noisy, component.incumbent)
-            parts.append(gain + component.log_weight + component.log_unit)
-        return logsumexp(np.stack(parts), axis=0)
+            gains = log_expected_improvement(means - self.best[component.hypotheses][:, None], noisy, 0.0)
+            parts.append(gains + (component.log_weights + self._log_units(component.hypotheses))[:, None])
+        return np.logaddexp.reduce(np.concatenate(parts), axis=0)
 
     def to_response(self, values: Array) -> Array:
         """Return ``values``: this posterior's units are the responses themselves."""
@@ -299,57 +278,87 @@ class PriorGPPosterior:
 
     def explain(self, x: Array) -> Explanation:
         """Return how much each past task weighs in the posterior mean, and the gate's odds."""
-        shares = [np.exp(component.log_weight) * component.model.task_weights() for component in self.components]
-        weights = np.sum(shares, axis=0)
+        weights = np.zeros(len(self.past.names))
+        for component in self.components:
+            for hypothesis, log_weight in zip(component.hypotheses, component.log_weights, strict=True):
+                weights += np.exp(log_weight) * component.model.task_weights(int(hypothesis))
         order = np.argsort(-weights, kind="stable")
         ranked = tuple((self.past.names[i], float(weights[i])) for i in order)
-        most = ", ".join(f"{name} {weight:+.2f}" for name, weight in ranked[:3])
         if self.plain is not None:
-            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); the plain Gaussian process chose."
+            summary = (
+                f"The past predicts this task badly (trusted with probability {self.odds:.0%}); "
+                "the plain Gaussian process chose."
+            )
         elif len(self.y) == 0:
             summary = f"Nothing is observed yet: the configuration that {len(ranked)} past tasks like best on average."
         else:
+            most = ", ".join(f"{name} {weight:+.2f}" for name, weight in ranked[:3])
             summary = f"The past is trusted with probability {self.odds:.0%}. Past tasks weighing most: {most}."
         return Explanation(summary, ranked, {"probability_of_past": self.odds})
 
-    def _component_moments(self, x: Array, features: Array | None) -> list[tuple[Array, Array]]:
-        if x.ndim != 2 or x.shape[1] != self.past.columns:
-            raise DataError(
-                f"PriorGP posterior: x has shape {x.shape}, was fitted on {self.past.columns} columns. "
-                "Encode with the Space used for fitting."
-            )
-        means, stds = np.empty((len(self.components), len(x))), np.empty((len(self.components), len(x)))
+    def _log_units(self, hypotheses: IntArray) -> Array:
+        """Return [c]: logarithm of how much response one unit of z is worth at the incumbent, (top - bottom) / W'."""
+        units = np.log(self.ranges.width[hypotheses]) - self.best[hypotheses]  # W' = 1 / (1.2 - f) = exp(z)
+        return np.minimum(units, _LARGEST_EXPONENT)
+
+    def _responses(self, means: Array, std: Array, hypotheses: IntArray) -> tuple[Array, Array]:
+        """Return mean and deviation [c, k] of the response for normal z with ``means`` [c, k] and ``std`` [k]."""
+        centres, spreads = unwarped_moments(means, std)
+        width = self.ranges.width[hypotheses][:, None]
+        return self.ranges.bottom[hypotheses][:, None] + width * centres, width * spreads
+
+    def _moments(self, x: Array, features: Array | None) -> list[tuple[Array, Array]]:
+        """Return means [c, k] and deviation [k] of z for every component."""
+        self.past.check_rows(x, "PriorGP posterior")
+        if features is not None:
+            self.past.check_features(features, len(x))
+        models = [component.model for component in self.components]
+        hypotheses = [component.hypotheses for component in self.components]
+        moments = [(np.empty((len(chosen), len(x))), np.empty(len(x))) for chosen in hypotheses]
         for start in range(0, len(x), CHUNK_ROWS):
             part = slice(start, start + CHUNK_ROWS)
             rows = self.past.features(x[part]) if features is None else features[part]
-            mean, factors = self.past.prior.split(rows)
-            residual = residual_kernels(x[part], self.components[0].model.observed.x)
-            for i, component in enumerate(self.components):
-                means[i, part], stds[i, part] = component.model.predict(mean, factors, residual)
-        return list(zip(means, stds, strict=True))
+            for (means, std), (some_means, some_std) in zip(
+                moments, predict_models(models, hypotheses, x[part], rows), strict=True
+            ):
+                means[:, part], std[part] = some_means, some_std
+        return moments
 
 
-def _kept(
-    prior: PastPrior, observed: Observed, ranges: Ranges, z: Array, models: Array, weights: Array
-) -> tuple[Component, ...]:
-    """Return the most probable combinations of model and range, with weights that sum to 1."""
-    flat = weights.ravel()
+def _kept(prior: PastPrior, observed: Observed, z: Array, weights: GridWeights) -> tuple[Component, ...]:
+    """Return the most probable pairs of model and range, with weights that sum to 1."""
+    flat = weights.log_weights.ravel()
     best = np.argsort(-flat, kind="stable")[:MODELS_KEPT]
     best = best[flat[best] > flat[best[0]] + np.log(SMALLEST_WEIGHT)]
-    shares = flat[best] - logsumexp(flat[best])
-    components: list[Component] = []
-    for place, share in zip(best, shares, strict=True):
-        model, hypothesis = np.unravel_index(place, weights.shape)
-        zh = z[hypothesis]
-        conditioned = condition_model(prior, observed, int(models[model]), zh - observed.mean)
-        components.append(Component(conditioned, float(share), ranges, int(hypothesis), float(zh.max())))
-    return tuple(components)
+    shares = flat[best] - np.logaddexp.reduce(flat[best])
+    rows, hypotheses = np.unravel_index(best, weights.log_weights.shape)
+    distinct = np.unique(rows)
+    models = condition_models(prior, observed, [int(place) for place in weights.models[distinct]], z - observed.mean)
+    return tuple(
+        Component(model, hypotheses[rows == row], shares[rows == row])
+        for row, model in zip(distinct, models, strict=True)
+    )
 
 
-def _to_response(ranges: Ranges, hypothesis: int, mean: Array, std: Array) -> tuple[Array, Array]:
-    width = float(ranges.width[hypothesis])
-    centre, spread = unwarped_moments(mean, std)
-    return float(ranges.bottom[hypothesis]) + width * centre, width * spread
+def _compare(
+    gate: GaussianProcess, prior: PastPrior, observed: Observed, z: Array, weights: GridWeights, rng: Rng
+) -> tuple[float, PlainModel]:
+    """Return the probability that the past decides, and the plain process, which decides otherwise.
+
+    Both predict each observation of the better half from all others, under the most probable hypothesis about the range.
+    """
+    hypothesis = int(np.argmax(np.logaddexp.reduce(weights.log_weights, axis=0)))
+    zh, log_weights = z[hypothesis], weights.log_weights[:, hypothesis]
+    better_half = np.argsort(-zh, kind="stable")[: max(4, len(zh) // 2)]
+    best = np.argsort(-log_weights, kind="stable")[:GATE_MODELS]
+    shares = log_weights[best] - np.logaddexp.reduce(log_weights[best])
+    places = [int(place) for place in weights.models[best]]
+    models = condition_models(prior, observed, places, (zh - observed.mean)[None, :])
+    densities = [_log_normal_density(zh, *model.leave_one_out(zh, 0)) for model in models]
+    of_past = np.logaddexp.reduce(np.stack(densities) + shares[:, None], axis=0)
+    plain = PlainModel(gate.fit(TaskData(observed.x, zh), rng=rng), gate.acquisition, hypothesis)
+    delta = float((plain.log_density_left_out(zh) - of_past)[better_half].sum()) - GATE_HEAD_START
+    return float(1.0 / (1.0 + np.exp(np.clip(delta, -500.0, 500.0)))), plain
 
 
 def _log_normal_density(value: Array, mean: Array, variance: Array) -> Array:
