@@ -61,6 +61,11 @@ class Surrogate(Protocol):
 class SupportsPretraining(Protocol):
     """A Surrogate or InitialDesign that learns from past tasks."""
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it has."""
+        ...
+
     def pretrain(
         self,
         past: MetaDataset,
@@ -89,6 +94,15 @@ class ScoresItself(Protocol):
 
     def score(self, x: Array, *, features: Array | None = None, rng: Rng) -> Array:
         """Return scores [k], larger is better."""
+        ...
+
+
+@runtime_checkable
+class SamplesJointly(Protocol):
+    """A posterior that draws whole functions."""
+
+    def sample(self, x: Array, n: int, rng: Rng) -> Array:
+        """Return ``n`` joint draws [n, k] at rows ``x`` [k, d]."""
         ...
 
 

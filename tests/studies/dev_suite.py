@@ -42,6 +42,8 @@ METHODS: dict[str, Surrogate] = {
     "gp": GaussianProcess(),
     "prior-gp": PriorGP(),
     "prior-gp-ungated": PriorGP(gate=None),
+    "prior-gp-gp": PriorGP(source="gp"),
+    "prior-gp-both": PriorGP(source="both"),
 }
 REPORTED_AT = (1, 5, 10, 25, 50, 100)
 REFERENCE = {
@@ -67,6 +69,8 @@ class Setting:
     """"oracle": lowest and highest response of every pool are known; "observed": nobody knows them."""
     past: str
     """"true", or what was done to the past's responses: "negated", "permuted"."""
+    past_rows: int | None = None
+    """How many random rows of its own every past task was evaluated at; None: its whole pool."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,8 @@ def meta_dataset(past: list[Pool], target: Pool, setting: Setting) -> MetaDatase
     for pool in past:
         y = {"true": pool.y, "negated": -pool.y, "permuted": rng.permutation(pool.y)}[setting.past]
         bounds = (float(y.min()), float(y.max())) if setting.scale == "oracle" else None
-        tasks.append(TaskData(pool.x, y, bounds=bounds, name=pool.name))
+        kept = rng.permutation(len(y))[: setting.past_rows]
+        tasks.append(TaskData(pool.x[kept], y[kept], bounds=bounds, name=pool.name))
     return MetaDataset(tuple(tasks), reference=target.x)
 
 
@@ -211,7 +216,7 @@ def stored(file: Path, setting: Setting) -> dict[Run, dict[str, Any]]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if row["setting"] == vars(setting):
+        if {"past_rows": None, **row["setting"]} == vars(setting):
             found[Run(**row["run"])] = row
     return found
 
@@ -232,6 +237,7 @@ def print_table(found: dict[Run, dict[str, Any]], methods: list[str], setting: S
         return
     complete = len({run.space for run in common}) == SPACES
     is_reference = complete and setting.scale == "oracle" and setting.past == "true" and setting.tasks == "test"
+    is_reference = is_reference and setting.past_rows is None
     print(f"{'macro regret @':22}" + "".join(f"{k:>9}" for k in (0, *at)) + "   CPU-s per run")
     for method in methods:
         rows = [row for run, row in found.items() if run.method == method and replace(run, method="") in common]
@@ -300,6 +306,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--spaces", help="comma-separated; all by default")
     parser.add_argument("--scale", choices=("oracle", "observed"), default="oracle")
     parser.add_argument("--past", choices=("true", "negated", "permuted"), default="true")
+    parser.add_argument("--past-rows", type=int, help="random rows of its own per past task; its whole pool by default")
     parser.add_argument("--per-space", action="store_true", help="print every space's figures too")
     parser.add_argument("--smoke", action="store_true", help="one space, one seed, three trials")
     parser.add_argument("--timing", action="store_true", help="print CPU milliseconds per suggestion instead")
@@ -317,7 +324,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error("give --out a file outside the repository.")
         if asked.smoke:
             asked.seeds, asked.trials, asked.spaces = 1, 3, "rbv2-svm"
-        setting = Setting(asked.tasks, asked.trials, asked.scale, asked.past)
+        setting = Setting(asked.tasks, asked.trials, asked.scale, asked.past, asked.past_rows)
         suite = Suite(asked.data, setting)
         spaces = asked.spaces.split(",") if asked.spaces else None
         found, version = stored(asked.out, setting), library_version()

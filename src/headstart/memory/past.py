@@ -12,8 +12,9 @@ from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, select
 
+from headstart.arrays import Array
 from headstart.data import MetaDataset, TaskData
 from headstart.encoding import Encoding
 from headstart.errors import HeadstartError, MemoryStoreError
@@ -69,13 +70,13 @@ class Past:
         kept = {head.id: known[head.id] for head in heads if head.id in known}
         wanted = [h for h in heads if h.name not in exclude and (metric is None or h.metric == metric)]
         stale = [head for head in wanted if head.id not in kept or kept[head.id].revision != head.revision]
-        for head, rows in _rows(connection, stale):
-            kept[head.id] = _Read(head.revision, _encoded(head, rows, encoding))
+        for head, configs, values in _complete(connection, stale):
+            kept[head.id] = _Read(head.revision, _encoded(head, configs, values, encoding))
         self._keep(definition, kept)
         found = [kept[head.id].data for head in wanted]
         used = tuple(data for data in found if len(data) >= minimum)
         logger.info(
-            "%d past tasks with %d complete trials; %d left out that have fewer than %d, %d excluded or of another metric",
+            "%d past tasks with %d complete trials; left out: %d with fewer than %d, %d excluded or of another metric",
             len(used),
             sum(len(data) for data in used),
             len(found) - len(used),
@@ -95,40 +96,38 @@ def _heads(connection: Connection, fingerprint: str) -> list[_Head]:
     return [_Head(*row) for row in connection.execute(query)]
 
 
-def _rows(
-    connection: Connection, heads: Sequence[_Head]
-) -> Iterator[tuple[_Head, list[Row[tuple[int, str, float]]]]]:
+def _complete(connection: Connection, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str], list[float]]]:
+    """Yield every task with the configurations, as JSON, and the values of its complete trials, by number."""
     for start in range(0, len(heads), TASKS_AT_ONCE):
         chunk = {head.id: head for head in heads[start : start + TASKS_AT_ONCE]}
         query = (
             select(trials.c.task_id, trials.c.config, trials.c.value)
-            .where(trials.c.task_id.in_(chunk), trials.c.state == "complete", trials.c.value.is_not(None))
+            .where(trials.c.task_id.in_(list(chunk)), trials.c.state == "complete", trials.c.value.is_not(None))
             .order_by(trials.c.task_id, trials.c.number)
             .execution_options(yield_per=1000)
         )
         with connection.execute(query) as result:
             for task_id, rows in groupby(result, key=itemgetter(0)):
-                yield chunk.pop(task_id), list(rows)
+                found = list(rows)
+                yield chunk.pop(task_id), [row[1] for row in found], [row[2] for row in found]
         for head in chunk.values():  # nothing complete
-            yield head, []
+            yield head, [], []
 
 
-def _encoded(head: _Head, rows: Sequence[Row[tuple[int, str, float]]], encoding: Encoding) -> TaskData:
+def _encoded(head: _Head, configs: list[str], values: list[float], encoding: Encoding) -> TaskData:
     try:
-        configs: list[Config] = json.loads(f"[{','.join(row.config for row in rows)}]")
-        values = np.array([row.value for row in rows], dtype=np.float64)
-        sign = 1.0 if head.direction == "maximize" else -1.0
-        bounds = _bounds(head, values)
-        x = encoding.encode(configs)
-        return TaskData(x, sign * values, encoding.columns, bounds, head.name)
-    except (HeadstartError, ValueError, TypeError) as error:
+        parsed: list[Config] = json.loads(f"[{','.join(configs)}]")
+        raw = np.array(values, dtype=np.float64)
+        y = raw if head.direction == "maximize" else -raw
+        return TaskData(encoding.encode(parsed), y, encoding.columns, _bounds(head, raw), head.name)
+    except (HeadstartError, ValueError, TypeError, RecursionError) as error:
         raise MemoryStoreError(
-            f"Task '{head.name}' has trials that do not fit its Space ({error}) Run headstart memory check, or leave "
+            f"Task '{head.name}' has trials that do not fit its Space ({error}). Run headstart memory check, or leave "
             "the task out with exclude=."
         ) from error
 
 
-def _bounds(head: _Head, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float] | None:
+def _bounds(head: _Head, values: Array) -> tuple[float, float] | None:
     """Return the bounds, larger is better; None where the values themselves contradict them."""
     if head.low is None or head.high is None:
         return None

@@ -5,15 +5,16 @@ import json
 import time
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 
 from headstart.data import Observation, State, Trial
 from headstart.errors import HeadstartError, MemoryStoreError, TaskNotFoundError, TrialError
-from headstart.memory.records import TaskRecord, TrialCounts
+from headstart.memory.records import LONGEST_NAME, TaskRecord, TrialCounts
 from headstart.memory.schema import spaces, tasks, trials
 from headstart.space import Space
+from headstart.space.values import shown
 
 
 class LockedTask(NamedTuple):
@@ -49,7 +50,7 @@ class KnownSpaces:
         if known is None:
             try:
                 known = Space.from_dict(json.loads(definition))
-            except (HeadstartError, ValueError, TypeError) as error:
+            except (HeadstartError, ValueError, TypeError, RecursionError) as error:
                 raise MemoryStoreError(
                     f"The stored Space of task '{task}' cannot be read ({error}). Run headstart memory check."
                 ) from error
@@ -62,10 +63,15 @@ def definition_of(space: Space) -> str:
     return json.dumps(space.to_dict(), allow_nan=False)
 
 
+def digest_of(definition: str) -> str:
+    """Return what stands for a definition where it must be unique."""
+    return hashlib.sha256(definition.encode()).hexdigest()
+
+
 def store_space(connection: Connection, space: Space) -> int:
     """Return the identifier of the row that holds ``space``, made if there is none."""
     definition = definition_of(space)
-    digest = hashlib.sha256(definition.encode()).hexdigest()
+    digest = digest_of(definition)
     row = {"digest": digest, "fingerprint": space.fingerprint, "definition": definition}
     query = select(spaces.c.id).where(spaces.c.digest == digest)
     stored = connection.execute(query).scalar()
@@ -94,9 +100,8 @@ def lock_task(connection: Connection, name: str) -> LockedTask:
     last_told = select(func.max(trials.c.told_order)).where(of_task).scalar_subquery()
     query = select(tasks.c.id, tasks.c.space_id, tasks.c.revision, last_number, last_told).where(this)
     task_id, space_id, revision, number, told = connection.execute(query).one()
-    return LockedTask(
-        task_id, space_id, revision, 0 if number is None else number + 1, 0 if told is None else told + 1
-    )
+    following = [0 if last is None else last + 1 for last in (number, told)]
+    return LockedTask(task_id, space_id, revision, *following)
 
 
 def insert_trial(connection: Connection, task: LockedTask, values: Mapping[str, Any]) -> None:
@@ -112,9 +117,7 @@ def insert_trial(connection: Connection, task: LockedTask, values: Mapping[str, 
     connection.execute(insert(trials).values(row))
 
 
-def finish_trial(
-    connection: Connection, task: LockedTask, number: int, outcome: Mapping[str, Any], what: str
-) -> None:
+def finish_trial(connection: Connection, task: LockedTask, number: int, outcome: Mapping[str, Any], what: str) -> None:
     """Store the outcome of a trial that is running, or of one that was abandoned and comes back with a result."""
     this = (trials.c.task_id == task.id) & (trials.c.number == number)
     before = connection.execute(select(trials.c.state).where(this)).scalar()
@@ -214,18 +217,22 @@ def task_record(connection: Connection, name: str, known: KnownSpaces) -> TaskRe
 
 def _findable(connection: Connection, name: str) -> str:
     """Return ``name`` if a task could have it: some databases refuse even to look for other text."""
-    if not isinstance(cast("object", name), str) or not name.isprintable():
+    if not _is_short_text(name) or not name.isprintable():
         raise _not_found(connection, name)
     return name
 
 
 def _not_found(connection: Connection, name: str) -> TaskNotFoundError:
     names = list(connection.execute(select(tasks.c.name).order_by(tasks.c.id)).scalars())
-    close = get_close_matches(str(name), names, n=3, cutoff=0.5)
+    close = get_close_matches(name, names, n=3, cutoff=0.5) if _is_short_text(name) else []
     if close:
         advice = f"The closest names are {', '.join(map(repr, close))}."
     elif names:
         advice = f"It has {len(names)}, such as {', '.join(map(repr, names[-3:]))}."
     else:
         advice = "It has none yet."
-    return TaskNotFoundError(f"There is no task {name!r:.80} in this memory. {advice}")
+    return TaskNotFoundError(f"There is no task {shown(name)} in this memory. {advice}")
+
+
+def _is_short_text(name: object) -> bool:
+    return isinstance(name, str) and len(name) <= LONGEST_NAME

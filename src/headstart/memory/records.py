@@ -3,15 +3,16 @@
 import json
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from headstart.data import Direction
-from headstart.errors import ConfigError, DataError
+from headstart.errors import DataError
 from headstart.space import Config, Space
+from headstart.space.values import plain, shown
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -62,16 +63,13 @@ class TaskRecord:
     """Best value in its direction."""
 
 
-def config_text(config: Config, what: str) -> str:
-    """Return ``config`` as JSON whose floats come back bit by bit."""
-    try:
-        return json.dumps(config, allow_nan=False, default=_plain)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{what} must be finite numbers, strings, booleans or None by name, got {config!r}.") from error
+def config_text(config: Config) -> str:
+    """Return a validated ``config`` as JSON whose floats come back bit by bit."""
+    return json.dumps(config, allow_nan=False)
 
 
 def metadata_text(metadata: Mapping[str, Any] | None, what: str) -> str:
-    """Return ``metadata`` as JSON; NumPy scalars and arrays become numbers and lists."""
+    """Return ``metadata`` as JSON; NumPy scalars and arrays become numbers and lists, tuples lists."""
     try:
         if metadata is not None and not isinstance(cast("object", metadata), Mapping):
             raise TypeError(f"{type(metadata).__name__} is not a mapping")
@@ -95,7 +93,7 @@ def checked_name(name: str, what: str) -> str:
     """Return ``name`` if every database, table and command line can carry it."""
     if not _is_text(name, LONGEST_NAME) or not name or name != name.strip():
         raise DataError(
-            f"{what} must be 1 to {LONGEST_NAME} printable characters without spaces at its ends, got {name!r:.80}."
+            f"{what} must be 1 to {LONGEST_NAME} printable characters without spaces at its ends, got {shown(name)}."
         )
     return str(name)
 
@@ -103,7 +101,7 @@ def checked_name(name: str, what: str) -> str:
 def checked_text(text: str, what: str) -> str:
     """Return ``text``, such as a method or an origin, if every database can carry it."""
     if not _is_text(text, LONGEST_TEXT):
-        raise DataError(f"{what} must be text of up to {LONGEST_TEXT} printable characters, got {text!r:.80}.")
+        raise DataError(f"{what} must be text of up to {LONGEST_TEXT} printable characters, got {shown(text)}.")
     return str(text)
 
 
@@ -112,13 +110,14 @@ def _is_text(text: object, longest: int) -> bool:
 
 
 def checked_number(value: float, what: str) -> float:
-    """Return ``value`` as a finite float."""
+    """Return ``value`` as a finite float; whatever float() takes but text, booleans and NumPy arrays with axes."""
+    value = cast("float", plain(value))
     try:
-        number = math.nan if isinstance(value, bool | str | bytes) else float(value)
+        number = math.nan if isinstance(value, bool | str | bytes | np.ndarray) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{what} must be a finite number, got {value!r:.80}. Tell it as failed if there is none.")
+        raise DataError(f"{what} must be a finite number, got {shown(value)}.")
     return number
 
 
@@ -144,7 +143,7 @@ def checked_bounds(bounds: tuple[float, float] | None, what: str) -> tuple[float
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise DataError(f"{what}: bounds must be a pair (low, high), got {bounds!r:.80}.") from None
+        raise DataError(f"{what}: bounds must be a pair (low, high), got {shown(bounds)}.") from None
     low, high = checked_number(low, f"{what}: lower bound"), checked_number(high, f"{what}: upper bound")
     if low > high:
         raise DataError(f"{what}: bounds must be in order, got low={low:g}, high={high:g}. Swap them.")
@@ -158,12 +157,30 @@ def checked_count(count: int, what: str, *, largest: int = 2**31 - 1) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= largest:
-        raise DataError(f"{what} must be a whole number from 0 to {largest}, got {count!r:.80}.")
+        raise DataError(f"{what} must be a whole number from 0 to {largest}, got {shown(count)}.")
     return number
 
 
 def checked_direction(direction: Direction, what: str) -> Direction:
     """Return ``direction`` if it is one of the two."""
-    if direction not in ("minimize", "maximize"):
-        raise DataError(f'{what}: direction must be "minimize" or "maximize", got {direction!r:.40}.')
+    if not isinstance(cast("object", direction), str) or direction not in ("minimize", "maximize"):
+        raise DataError(f'{what}: direction must be "minimize" or "maximize", got {shown(direction)}.')
     return direction
+
+
+def checked_names(names: Collection[str], what: str) -> frozenset[str]:
+    """Return ``names`` as a set; a single name is one."""
+    try:
+        found = list([names] if isinstance(names, str) else names)
+    except TypeError:
+        found = [cast("str", None)]
+    if not all(isinstance(cast("object", name), str) for name in found):
+        raise DataError(f"{what} must be names of tasks, got {shown(names)}.")
+    return frozenset(found)
+
+
+def checked_space(space: Space, what: str) -> Space:
+    """Return ``space`` if it is one."""
+    if not isinstance(cast("object", space), Space):
+        raise DataError(f"{what}: space must be a Space, got {shown(space)}.")
+    return space

@@ -8,7 +8,7 @@ of its own last change, so that what is new since a revision can be asked for.
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Double, ForeignKey, Integer, MetaData, Table, Text, UniqueConstraint
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy.types import TypeEngine, UserDefinedType
 
 SCHEMA_VERSION = 1
 
@@ -25,7 +25,7 @@ class _Untyped(UserDefinedType[float]):
 
 # SQLite keeps a whole number in a REAL column as an integer, which turns -0.0 into 0.0. Without a declared type the
 # eight bytes stay as they are.
-_EXACT = Double().with_variant(_Untyped(), "sqlite")
+_EXACT: TypeEngine[float] = Double[float]().with_variant(_Untyped(), "sqlite")
 
 # Named constraints can be changed by a later version on every database.
 metadata = MetaData(
@@ -61,7 +61,7 @@ tasks = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
-    Column("space_id", ForeignKey("spaces.id"), nullable=False, index=True),
+    Column("space_id", Integer, ForeignKey("spaces.id"), nullable=False, index=True),
     Column("direction", Text, nullable=False),
     Column("metric", Text),
     Column("seed", BigInteger),
@@ -80,7 +80,7 @@ trials = Table(
     "trials",
     metadata,
     Column("id", BigInteger().with_variant(Integer(), "sqlite"), primary_key=True),
-    Column("task_id", ForeignKey("tasks.id"), nullable=False),
+    Column("task_id", Integer, ForeignKey("tasks.id"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("state", Text, nullable=False),
     Column("config", Text, nullable=False),

@@ -4,16 +4,17 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from sqlalchemy import Connection, delete, insert, select, true
 
 from headstart.data import Direction, MetaDataset, Observation, State
 from headstart.errors import DataError, MemoryStoreError
 from headstart.memory import queries
-from headstart.memory.database import Database, place_of
+from headstart.memory.database import Database
 from headstart.memory.inspection import problems
 from headstart.memory.past import Past
+from headstart.memory.place import place_of
 from headstart.memory.records import (
     TaskRecord,
     checked_bounds,
@@ -21,14 +22,19 @@ from headstart.memory.records import (
     checked_direction,
     checked_duration,
     checked_name,
+    checked_names,
     checked_number,
     checked_seed,
+    checked_space,
     checked_text,
     config_text,
     metadata_text,
 )
 from headstart.memory.schema import spaces, tasks, trials
 from headstart.space import Config, Space
+from headstart.space.values import shown
+
+LONGEST_TIMEOUT = 1e6
 
 
 class Memory:
@@ -49,7 +55,8 @@ class Memory:
         Raises:
             MemoryStoreError: It cannot be opened, or is not a memory, or was written by a newer headstart.
         """
-        self._timeout = checked_duration(timeout, "Memory: timeout") or 0.0
+        # SQLite counts milliseconds in 32 bits
+        self._timeout = min(checked_duration(timeout, "Memory: timeout") or 0.0, LONGEST_TIMEOUT)
         self._place = place_of(location)
         self._database = Database(self._place, create=create, timeout=self._timeout)
         self._spaces = queries.KnownSpaces()
@@ -95,7 +102,8 @@ class Memory:
         Raises:
             MemoryStoreError: The task is there with another Space, direction or metric.
         """
-        what = f"Task {name!r:.80}"
+        what = f"Task {shown(name)}"
+        space = checked_space(space, what)
         low, high = checked_bounds(bounds, what) or (None, None)
         row = {
             "name": checked_name(name, "The name of a task"),
@@ -112,7 +120,8 @@ class Memory:
         def create(connection: Connection) -> TaskRecord:
             if not queries.task_records(connection, tasks.c.name == name, self._spaces):
                 now, space_id = time.time(), queries.store_space(connection, space)
-                connection.execute(insert(tasks).values({**row, "space_id": space_id, "created": now, "changed": now, "revision": 0}))
+                new = {**row, "space_id": space_id, "created": now, "changed": now, "revision": 0}
+                connection.execute(insert(tasks).values(new))
             return queries.task_record(connection, name, self._spaces)
 
         with self._database.reading() as connection:
@@ -132,7 +141,9 @@ class Memory:
 
     def tasks(self, space: Space | None = None) -> list[TaskRecord]:
         """Return all tasks, or those of ``space``, in the order they were created."""
-        condition = true() if space is None else spaces.c.fingerprint == space.fingerprint
+        condition = true()
+        if space is not None:
+            condition = spaces.c.fingerprint == checked_space(space, "tasks").fingerprint
         with self._database.reading() as connection:
             return queries.task_records(connection, condition, self._spaces)
 
@@ -145,7 +156,7 @@ class Memory:
             origin: Who proposed it.
             told_before: How many trials had been told when it was proposed.
         """
-        what = f"Task {task!r:.80}, new trial"
+        what = f"Task {shown(task)}, new trial"
         values = {
             "state": "running",
             "origin": checked_text(origin, f"{what}: origin"),
@@ -154,7 +165,7 @@ class Memory:
 
         def add(connection: Connection) -> int:
             locked = queries.lock_task(connection, task)
-            text = self._config_text(connection, locked, config, what)
+            text = self._config_text(connection, locked, config)
             queries.insert_trial(connection, locked, {**values, "config": text})
             return locked.trials
 
@@ -185,7 +196,7 @@ class Memory:
         Raises:
             TrialError: There is no such trial, or it was told before.
         """
-        what = f"Task {task!r:.80}, trial {number!r:.40}"
+        what = f"Task {shown(task)}, trial {shown(number)}"
         outcome = _outcome(state, value, duration, metadata, what)
         number = checked_count(number, f"{what}: the number of a trial")
         self._database.writing(
@@ -216,13 +227,13 @@ class Memory:
             metadata: JSON values to keep with it.
             duration: Seconds.
         """
-        what = f"Task {task!r:.80}, observation"
+        what = f"Task {shown(task)}, observation"
         outcome = _outcome("failed" if failed else "complete", value, duration, metadata, what)
         outcome["origin"] = checked_text(origin, f"{what}: origin")
 
         def add(connection: Connection) -> int:
             locked = queries.lock_task(connection, task)
-            text = self._config_text(connection, locked, config, what)
+            text = self._config_text(connection, locked, config)
             told = {"told_before": locked.told, "told_order": locked.told, "finished": time.time()}
             queries.insert_trial(connection, locked, {**outcome, **told, "config": text})
             return locked.trials
@@ -261,7 +272,7 @@ class Memory:
             metric: Only tasks of this metric; all when None.
             minimum: Tasks with fewer complete trials are left out.
         """
-        names = frozenset([exclude] if isinstance(exclude, str) else exclude)
+        space, names = checked_space(space, "meta_dataset"), checked_names(exclude, "meta_dataset: exclude")
         minimum = checked_count(minimum, "meta_dataset: minimum")
         with self._database.reading() as connection:
             return self._past.read(connection, space, exclude=names, metric=metric, minimum=minimum)
@@ -283,9 +294,8 @@ class Memory:
         """Return what is wrong with what is stored, in words; nothing when all is well. Reads everything."""
         return problems(self._database)
 
-    def _config_text(self, connection: Connection, task: queries.LockedTask, config: Config, what: str) -> str:
-        space = self._spaces.of_task(connection, task.id, task.space_id)
-        return config_text(space.validate(config), what)
+    def _config_text(self, connection: Connection, task: queries.LockedTask, config: Config) -> str:
+        return config_text(self._spaces.of_task(connection, task.id, task.space_id).validate(config))
 
     def __enter__(self) -> Self:
         return self
@@ -314,33 +324,43 @@ def _reopen(location: str | Path, timeout: float) -> Memory:
 def _outcome(
     state: State, value: float | None, duration: float | None, metadata: Mapping[str, Any] | None, what: str
 ) -> dict[str, Any]:
-    if state not in ("complete", "failed", "abandoned"):
-        raise DataError(f"{what}: state must be complete, failed or abandoned, got {state!r:.40}.")
+    if not isinstance(cast("object", state), str) or state not in ("complete", "failed", "abandoned"):
+        raise DataError(f"{what}: state must be complete, failed or abandoned, got {shown(state)}.")
     if state != "complete" and value is not None:
-        raise DataError(f"{what}: a trial that is {state} has no value, got {value!r:.40}. Put it into metadata.")
+        raise DataError(f"{what}: a trial that is {state} has no value, got {shown(value)}. Put it into metadata.")
+    if state == "complete" and value is None:
+        raise DataError(f"{what}: a complete trial needs a value, got None. If it has none, it failed: say so.")
     return {
         "state": state,
-        "value": checked_number(value, f"{what}: value") if state == "complete" else None,
+        "value": None if value is None else checked_number(value, f"{what}: value"),
         "duration": checked_duration(duration, what),
         "metadata": metadata_text(metadata, what),
     }
 
 
 def _refuse_another(stored: TaskRecord, space: Space, direction: Direction, metric: str | None) -> None:
-    for what, there, came in (
-        ("direction", stored.direction, direction),
-        ("metric", stored.metric, metric),
-        ("Space", stored.space.fingerprint, space.fingerprint),
-    ):
-        if there == came:
-            continue
-        if what == "Space":
-            there, came = _differences(stored.space, space)
-        raise MemoryStoreError(
-            f"Task '{stored.name}' is stored with {what} {there}, but came with {came}. Give what is stored to resume "
-            "it, or another task name to begin anew."
-        )
+    if stored.direction != direction:
+        difference = f"direction {stored.direction}, but came with {direction}"
+    elif stored.metric != metric:
+        difference = f"metric {stored.metric}, but came with {metric}"
+    elif stored.space.fingerprint != space.fingerprint:
+        difference = f"another Space: {_difference(stored.space, space)}"
+    else:
+        return
+    raise MemoryStoreError(
+        f"Task '{stored.name}' is stored with {difference}. Give what is stored to resume it, or another task name to "
+        "begin anew."
+    )
 
 
-def _differences(stored: Space, given: Space) -> tuple[str, str]:
-    return stored.fingerprint, given.fingerprint
+def _difference(stored: Space, given: Space) -> str:
+    """Return the first parameter that differs, in words; defaults do not count."""
+    there, here = (
+        {p.name: {key: value for key, value in p.to_dict().items() if key != "default"} for p in one}
+        for one in (stored, given)
+    )
+    for name in [*there, *here]:
+        if there.get(name) != here.get(name):
+            old, new = (f"{one[name]}" if name in one else "nothing" for one in (there, here))
+            return f"its '{name}' was {old:.200} and came as {new:.200}"
+    return f"its fingerprint was {stored.fingerprint} and came as {given.fingerprint}"

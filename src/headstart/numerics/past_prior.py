@@ -8,8 +8,8 @@ spreads the good end; z = W(f); z_s = W(g_s); r = z - m residuals.
     K = k_a C + R_l k_b + .1 v 11' + .01 v k_n I,   R_l = .3 v H o M_l,   H = .1 + .9 C / c                     (2)
 
 v is the mean of F^2 and c the mean of C(x, x), both over rows that stand for the Space; M_l is a Matern-5/2 kernel with
-one length-scale l = .7 lambda for all columns; o is the entrywise product. What the past tasks agree on is the mean, how
-they differ is the covariance, and the Matern residual takes what no past task knew.
+one length-scale l = .7 lambda for all columns; o is the entrywise product. What the past tasks agree on is the mean,
+how they differ is the covariance, and the Matern residual takes what no past task knew.
 """
 
 from collections.abc import Sequence
@@ -229,7 +229,7 @@ def log_evidence(prior: PastPrior, observed: Observed, models: IntArray, residua
 
 def _cholesky(matrices: Array, n: int) -> Array:
     try:
-        return np.linalg.cholesky(matrices)
+        return np.asarray(np.linalg.cholesky(matrices), dtype=np.float64)
     except np.linalg.LinAlgError as error:
         raise NumericalError(
             f"PriorGP: the covariance of {n} observations cannot be factorised. Check the responses for extreme values."

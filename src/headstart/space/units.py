@@ -95,7 +95,7 @@ def _fast_units(space: "Space", configs: Sequence[Config]) -> Array | None:
     return units if np.array_equal(present.sum(axis=1), counts) else None
 
 
-def mutations(space: "Space", units: Array, *, rng: Rng, step: float = 0.2, share: float = 0.4) -> Array:
+def mutations(space: "Space", units: Array, *, rng: Rng, step: float | Array = 0.2, share: float = 0.4) -> Array:
     """Return one variation of each row of ``units`` [n, P]; at least one value differs where one can.
 
     A changed number moves by a normal step of deviation ``step`` of its range (an integer by at least one), a changed
@@ -105,10 +105,11 @@ def mutations(space: "Space", units: Array, *, rng: Rng, step: float = 0.2, shar
         space: The Space of the rows.
         units: [n, P]
         rng: Draws the changes.
-        step: How far numbers move.
+        step: How far numbers move; for all, or for each row [n].
         share: Chance of each parameter to change, besides the one that always does.
     """
     n, p = units.shape
+    steps = np.broadcast_to(np.asarray(step, dtype=np.float64), (n,))
     present = np.isfinite(units)
     complete = np.where(present, units, rng.random((n, p)))
     can_change = np.array([parameter.size > 1 for parameter in space.parameters])
@@ -119,11 +120,11 @@ def mutations(space: "Space", units: Array, *, rng: Rng, step: float = 0.2, shar
     for place, parameter in enumerate(space.parameters):
         rows = np.flatnonzero(changes[:, place])
         if len(rows):
-            complete[rows, place] = _moved(parameter, complete[rows, place], step, rng)
+            complete[rows, place] = _moved(parameter, complete[rows, place], steps[rows], rng)
     return masked(space, complete)
 
 
-def _moved(parameter: Float | Int | Categorical | Constant, units: Array, step: float, rng: Rng) -> Array:
+def _moved(parameter: Float | Int | Categorical | Constant, units: Array, step: Array, rng: Rng) -> Array:
     """Return other units of the same parameter, one for each of ``units``."""
     if isinstance(parameter, Constant):
         return units

@@ -57,6 +57,12 @@ def as_integer(value: object) -> int | None:
     return None
 
 
+def is_count(value: object, least: int) -> bool:
+    """Whether ``value`` is a whole number of at least ``least``; True and 2.0 are none."""
+    value = plain(value)
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
 def same(a: object, b: object) -> bool:
     """Whether two values are equal *and* of one kind: True is not 1, but 1 and 1.0 are one number."""
     return a == b and isinstance(a, bool) == isinstance(b, bool)

@@ -79,6 +79,11 @@ class GaussianProcessSE:
             check_positive("GaussianProcessSE", "hyperparameters.variance", self.hyperparameters.variance)
             check_positive("GaussianProcessSE", "hyperparameters.noise", self.hyperparameters.noise)
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it has learned from past tasks."""
+        return self.hyperparameters is not None
+
     def pretrain(
         self,
         past: MetaDataset,

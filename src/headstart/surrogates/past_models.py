@@ -5,39 +5,31 @@ Notation: S past tasks, k rows, d columns; g_s(x) in [0, 1] the model of past ta
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from headstart.arrays import Array, IntArray, Rng
 from headstart.data import TaskData
-from headstart.errors import SettingsError
 from headstart.numerics.forest import Forest, grow, join, predict_groups
+from headstart.numerics.gaussian_process import ConditionedGP
 from headstart.numerics.kernels import kernel_matrix
-from headstart.numerics.response import AffineScale, minmax
+from headstart.numerics.response import AffineScale, minmax, standardise
 from headstart.protocols import Progress
 from headstart.surrogates.gaussian_process import GaussianProcess
 
-PROCESS_ROWS = 256
-"""An exact Gaussian process of a past task sees at most this many of its observations."""
+Source: TypeAlias = Literal["forest", "gp", "both"]
+"""What models a past task: extra-trees, which return what was observed; a Gaussian process, which is smooth; or the
+process with trees for what it leaves unexplained."""
+
+PROCESS_ROWS = 128
+"""A Gaussian process of a past task sees at most this many of its observations."""
 BEST_SHARE = 0.1
 """Share of them that is reserved for the best ones."""
 
 
 @dataclass(frozen=True, eq=False)
-class ForestModels:
-    """One forest per past task, side by side."""
-
-    forest: Forest
-    tasks: int
-    """S"""
-
-    def predict(self, x: Array) -> Array:
-        """Return g [k, S]."""
-        return predict_groups(self.forest, x, self.tasks)
-
-
-@dataclass(frozen=True, eq=False)
-class ProcessModels:
+class Processes:
     """The posterior mean of one Matern-5/2 Gaussian process per past task."""
 
     x: Array
@@ -53,13 +45,66 @@ class ProcessModels:
     mean: Array
     """[S] constant means."""
 
+    def predict(self, x: Array, s: int) -> Array:
+        """Return the posterior mean [k] of task ``s``."""
+        part = slice(int(self.starts[s]), int(self.starts[s + 1]))
+        kernel = kernel_matrix("matern52", x, self.x[part], self.lengths[s], float(self.variance[s]))
+        return self.mean[s] + kernel @ self.alpha[part]
+
+
+@dataclass(frozen=True, eq=False)
+class PastModels:
+    """One model per past task: the sum of the parts that are there."""
+
+    tasks: int
+    """S"""
+    forest: Forest | None
+    """As many trees for every task, side by side."""
+    processes: Processes | None
+
     def predict(self, x: Array) -> Array:
-        """Return g [k, S], cut off at 0 and 1."""
-        g = np.empty((len(x), len(self.mean)))
-        for s, (start, end) in enumerate(zip(self.starts[:-1], self.starts[1:], strict=True)):
-            kernel = kernel_matrix("matern52", x, self.x[start:end], self.lengths[s], float(self.variance[s]))
-            g[:, s] = self.mean[s] + kernel @ self.alpha[start:end]
-        return np.clip(g, 0.0, 1.0, out=g)
+        """Return g [k, S]."""
+        g = np.zeros((len(x), self.tasks)) if self.forest is None else predict_groups(self.forest, x, self.tasks)
+        if self.processes is not None:
+            for s in range(self.tasks):
+                g[:, s] += self.processes.predict(x, s)
+            np.clip(g, 0.0, 1.0, out=g)
+        return g
+
+
+def learn_past(
+    tasks: Sequence[TaskData], source: Source, *, trees: int | None, rng: Rng, progress: Progress | None
+) -> PastModels:
+    """Return models of every task.
+
+    Trees have leaves of one observation, no bootstrap and try 80 % of the columns per split; ``trees`` per task is by
+    default 60 up to 100 tasks, then fewer, down to 10 at 600 and more.
+    """
+    if trees is None:
+        trees = int(np.clip(round(6000 / len(tasks)), 10, 60))
+    processes: list[tuple[ConditionedGP, AffineScale]] = []
+    forests: list[Forest] = []
+    for done, task in enumerate(tasks):
+        y = scaled_response(task)
+        if source != "forest":
+            process, scale = _fit_process(task.x, y, rng)
+            processes.append((process, scale))
+            y = y - scale.inverse(process.predict(task.x)[0])
+        if source != "gp":
+            forest = grow(
+                task.x,
+                y,
+                trees=trees,
+                rng=rng,
+                extremely_random=True,
+                bootstrap=False,
+                max_features=0.8,
+                min_leaf=1,
+            )
+            forests.append(forest)
+        if progress is not None:
+            progress(done + 1, len(tasks), f"learned from past task '{task.name}'")
+    return PastModels(len(tasks), join(forests) if forests else None, _joined(processes) if processes else None)
 
 
 def scaled_response(task: TaskData) -> Array:
@@ -67,60 +112,22 @@ def scaled_response(task: TaskData) -> Array:
     return np.clip(minmax(task.y, task.bounds).apply(task.y), 0.0, 1.0)
 
 
-def grow_forests(tasks: Sequence[TaskData], *, trees: int | None, rng: Rng, progress: Progress | None) -> ForestModels:
-    """Return extra-trees of every task: leaves of one observation, no bootstrap, 80 % of the columns per split.
-
-    ``trees`` per task is by default 60 up to 100 tasks, then fewer, down to 10 at 600 and more.
-    """
-    if trees is None:
-        trees = int(np.clip(round(6000 / len(tasks)), 10, 60))
-    forests: list[Forest] = []
-    for done, task in enumerate(tasks):
-        forest = grow(
-            task.x,
-            scaled_response(task),
-            trees=trees,
-            rng=rng,
-            extremely_random=True,
-            bootstrap=False,
-            max_features=0.8,
-            min_leaf=1,
-        )
-        forests.append(forest)
-        if progress is not None:
-            progress(done + 1, len(tasks), f"learned from past task '{task.name}'")
-    return ForestModels(join(forests), len(tasks))
+def _fit_process(x: Array, y: Array, rng: Rng) -> tuple[ConditionedGP, AffineScale]:
+    """Return the plain Gaussian process of one task, on at most ``PROCESS_ROWS`` rows, and the scale of its mean."""
+    kept = _spread_and_best(y, rng)
+    scale = standardise(y[kept])
+    recipe = GaussianProcess(restarts=0, response="none")
+    return recipe.fit(TaskData(x[kept], scale.apply(y[kept])), rng=rng).process, scale
 
 
-def fit_processes(tasks: Sequence[TaskData], *, rng: Rng, progress: Progress | None) -> ProcessModels:
-    """Return the plain Gaussian process of every task, on at most ``PROCESS_ROWS`` of its rows."""
-    recipe = GaussianProcess(restarts=0)
-    rows: list[Array] = []
-    alphas: list[Array] = []
-    lengths: list[Array] = []
-    variances: list[float] = []
-    means: list[float] = []
-    for done, task in enumerate(tasks):
-        y = scaled_response(task)
-        kept = _spread_and_best(y, rng)
-        posterior = recipe.fit(TaskData(task.x[kept], y[kept]), rng=rng)
-        if not isinstance(posterior.scale, AffineScale):
-            raise SettingsError("ProcessModels: the response of a past task must be scaled by an offset and a unit.")
-        process, scale = posterior.process, posterior.scale
-        rows.append(process.x)
-        alphas.append(process.alpha * scale.unit)
-        lengths.append(process.hyperparameters.lengths)
-        variances.append(process.hyperparameters.variance)
-        means.append(float(scale.inverse(np.array([process.hyperparameters.mean]))[0]))
-        if progress is not None:
-            progress(done + 1, len(tasks), f"learned from past task '{task.name}'")
-    return ProcessModels(
-        x=np.concatenate(rows),
-        alpha=np.concatenate(alphas),
-        starts=np.cumsum([0, *(len(part) for part in rows)], dtype=np.int64),
-        lengths=np.stack(lengths),
-        variance=np.array(variances),
-        mean=np.array(means),
+def _joined(parts: Sequence[tuple[ConditionedGP, AffineScale]]) -> Processes:
+    return Processes(
+        x=np.concatenate([process.x for process, _ in parts]),
+        alpha=np.concatenate([process.alpha * scale.unit for process, scale in parts]),
+        starts=np.cumsum([0, *(len(process.y) for process, _ in parts)], dtype=np.int64),
+        lengths=np.stack([process.hyperparameters.lengths for process, _ in parts]),
+        variance=np.array([process.hyperparameters.variance for process, _ in parts]),
+        mean=np.array([process.hyperparameters.mean * scale.unit + scale.offset for process, scale in parts]),
     )
 
 

@@ -1,13 +1,13 @@
 """PriorGP: a Gaussian process whose mean and covariance are the past. The default wherever there is a past.
 
-What past tasks agree on is its mean, how they differ its covariance, and a Matérn residual with a level of its own takes
-what no past task knew. Hyperparameters are averaged over a grid by evidence; a gate hands a suggestion to the plain
-Gaussian process when that predicts the good observations better. The mathematics is in ``numerics.past_prior``.
+What past tasks agree on is its mean, how they differ its covariance, and a Matérn residual with a level of its own
+takes what no past task knew. Hyperparameters are averaged over a grid by evidence; a gate hands a suggestion to the
+plain Gaussian process when that predicts the good observations better. The mathematics is in ``numerics.past_prior``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from headstart.numerics.past_prior import (
 from headstart.numerics.response import outlier_floor
 from headstart.protocols import Acquisition, Progress
 from headstart.surrogates.gaussian_process import GaussianProcess, GaussianProcessPosterior
-from headstart.surrogates.past_models import ForestModels, ProcessModels, fit_processes, grow_forests
+from headstart.surrogates.past_models import PastModels, Source, learn_past
 
 REFERENCE_ROWS = 512
 MODELS_KEPT, SMALLEST_WEIGHT = 8, 0.02
@@ -50,7 +50,7 @@ _LARGEST_EXPONENT = 700.0
 class Past:
     """What ``PriorGP.pretrain`` learned."""
 
-    models: ForestModels | ProcessModels
+    models: PastModels
     names: tuple[str, ...]
     """Past tasks, in the order of their models."""
     columns: int
@@ -88,8 +88,8 @@ class PriorGP:
 
     name: ClassVar[str] = "prior-gp"
 
-    source: Literal["forest", "gp"] = "forest"
-    """What models a past task: extra-trees, or the mean of a Gaussian process, which is smoother and slower."""
+    source: Source = "forest"
+    """What models a past task."""
     trees: int | None = None
     """Trees per past task; by default 60 up to 100 past tasks, then fewer, down to 10 at 600 and more."""
     gate: GaussianProcess | None = field(default_factory=GaussianProcess)
@@ -100,15 +100,20 @@ class PriorGP:
     """For callers that use ``predict``; the posterior scores itself by the mixture's log-EI."""
 
     def __post_init__(self) -> None:
-        if self.source not in get_args(Literal["forest", "gp"]):
-            raise SettingsError(f"PriorGP: source must be 'forest' or 'gp', got {self.source!r}.")
+        if self.source not in get_args(Source):
+            raise SettingsError(f"PriorGP: source must be 'forest', 'gp' or 'both', got {self.source!r}.")
         if self.trees is not None and not 1 <= self.trees <= 10_000:
             raise SettingsError(f"PriorGP: trees must be between 1 and 10000, got {self.trees}.")
         if self.gate is not None and self.gate.response == "copula":
             raise SettingsError(
-                "PriorGP: the gate compares densities, which the response 'copula' of its GaussianProcess does not have. "
+                "PriorGP: the gate compares densities, and the response 'copula' of its GaussianProcess has none. "
                 "Use 'standardise'."
             )
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it has learned from past tasks."""
+        return self.past is not None
 
     @property
     def minimum_observations(self) -> int:
@@ -135,10 +140,7 @@ class PriorGP:
         tasks = [task for task in past.tasks if len(task) >= 2 and np.ptp(task.y) > 0]
         if not tasks:
             return replace(self, past=None)
-        if self.source == "forest":
-            models = grow_forests(tasks, trees=self.trees, rng=rng, progress=progress)
-        else:
-            models = fit_processes(tasks, rng=rng, progress=progress)
+        models = learn_past(tasks, self.source, trees=self.trees, rng=rng, progress=progress)
         prior = past_prior(models.predict(_reference_rows(past, tasks, rng)))
         return replace(self, past=Past(models, tuple(task.name for task in tasks), tasks[0].x.shape[1], prior))
 
@@ -283,7 +285,7 @@ class PriorGPPosterior:
             for hypothesis, log_weight in zip(component.hypotheses, component.log_weights, strict=True):
                 weights += np.exp(log_weight) * component.model.task_weights(int(hypothesis))
         order = np.argsort(-weights, kind="stable")
-        ranked = tuple((self.past.names[i], float(weights[i])) for i in order)
+        ranked = tuple((self.past.names[int(i)], float(weights[i])) for i in order)
         if self.plain is not None:
             summary = (
                 f"The past predicts this task badly (trusted with probability {self.odds:.0%}); "
@@ -345,7 +347,8 @@ def _compare(
 ) -> tuple[float, PlainModel]:
     """Return the probability that the past decides, and the plain process, which decides otherwise.
 
-    Both predict each observation of the better half from all others, under the most probable hypothesis about the range.
+    Both predict each observation of the better half from all others, under the most probable hypothesis about the
+    range.
     """
     hypothesis = int(np.argmax(np.logaddexp.reduce(weights.log_weights, axis=0)))
     zh, log_weights = z[hypothesis], weights.log_weights[:, hypothesis]

@@ -4,7 +4,7 @@ import numpy as np
 
 from headstart.arrays import Array
 from headstart.data import MetaDataset, TaskData
-from headstart.encoding import ColumnKind, Columns
+from headstart.encoding import Columns
 
 OPTIMUM, PESSIMUM, WIDTH = 0.3, 0.75, 0.2
 """Where the objective is largest and smallest (nearly) in every column, and how wide hill and valley are."""
@@ -22,9 +22,10 @@ def columns_of(d: int) -> Columns:
     """Return ``d`` columns: numbers; from five on also a choice of three and an indicator."""
     if d < 5:
         return Columns.numeric(d)
-    kinds: list[ColumnKind] = ["numeric" for _ in range(d - 4)]
-    kinds += ["one-hot", "one-hot", "one-hot", "indicator"]
-    return Columns(tuple(kinds), (*range(d - 4), d - 4, d - 4, d - 4, d - 5))
+    plain = Columns.numeric(d - 4)
+    # the indicator says whether the last number applies
+    kinds = (*plain.kinds, "one-hot", "one-hot", "one-hot", "indicator")
+    return Columns(kinds, (*plain.groups, d - 4, d - 4, d - 4, d - 5))
 
 
 def rows(n: int, d: int, seed: int = 0) -> Array:

@@ -13,12 +13,13 @@ from headstart.testing.answers import generator, require_refusal, require_sound,
 from headstart.testing.examples import objective, past_tasks, rows, task, with_responses
 from headstart.testing.inspection import require, require_equal, require_same_settings, snapshot, title
 
-PICKS = 5
+PICKS = 12
 """Trials of the known-answer check."""
-FIRST_PICK, BEST_PICK = 0.03, 0.02
+FIRST_PICK, BEST_PICK = 0.10, 0.05
 """How much worse than the best row a pick may be, as shares of the objective's range.
 
-The first counts where nothing was observed, the best of all picks always.
+The first counts where nothing was observed (forty rows per past task do not place the optimum better), the best of all
+picks always. One row in ten is as good as the first, one in twenty as the second; the wrong way costs nearly 1.
 """
 
 

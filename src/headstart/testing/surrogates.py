@@ -184,7 +184,7 @@ def check_extreme_responses(surrogate: Surrogate) -> None:
         "with responses of 1e-12": (1e-12 * y, None),
         "with an offset of 1e9": (1e9 + 1e-3 * y, None),
         "with an offset of -1e15": (-1e15 + y, None),
-        "with known bounds": (y, (-1.0, 0.0)),
+        "with known bounds": (y, (-1.1, 1.1)),
         "with far bounds": (y, (-1e6, 1e6)),
     }
     for recipe in variants(surrogate, 3):

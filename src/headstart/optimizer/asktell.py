@@ -1,0 +1,456 @@
+"""The ask/tell loop: the only object of headstart that keeps state.
+
+The sign of a minimised value flips here, once, and names and ranges end here. What was told is kept in the order in
+which it was told; with a Memory it is on the disk before ``tell`` returns, and what other processes told is read back
+before every ``ask``.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+
+from headstart.arrays import Array, Rng
+from headstart.data import Direction, Explanation, MetaDataset, Observation, State, Trial
+from headstart.encoding import Encoding
+from headstart.errors import NotFittedError, SettingsError, TrialError
+from headstart.optimizer import arguments, loop, suggestion
+from headstart.optimizer.pool import Pool, pool_of
+from headstart.optimizer.preparation import Choices, prepared
+from headstart.optimizer.progress import bar
+from headstart.protocols import Acquisition, InitialDesign, Surrogate
+from headstart.space import Config, Space
+
+if TYPE_CHECKING:
+    from headstart.memory import Memory
+
+_PRETRAINING, _ASKING, _DESIGN = 0, 1, 2
+"""Streams of random numbers."""
+
+
+class Optimizer:
+    """Asks for configurations of one task and learns from what comes of them, and of past tasks.
+
+    Threads may share it. It pickles with all that it knows; a Memory that it uses, as the path of its file.
+    """
+
+    def __init__(
+        self,
+        space: Space | None = None,
+        *,
+        pool: Sequence[Config] | Array | None = None,
+        task: str | None = None,
+        memory: "Memory | str | Path | None" = None,
+        direction: Direction | None = None,
+        metric: str | None = None,
+        bounds: tuple[float, float] | None = None,
+        method: str | Surrogate = "auto",
+        initial_design: str | InitialDesign = "auto",
+        initial_trials: int | None = None,
+        acquisition: Acquisition | None = None,
+        past: MetaDataset | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Begin a task, or resume the one of that name in ``memory``.
+
+        Args:
+            space: What may be asked. Only a task that is resumed, or a pool of rows, can do without.
+            pool: The only configurations that may be asked, where not all of ``space`` may be; or rows of the unit
+                cube [N, d], without any Space.
+            task: Name of the task; needed with a memory.
+            memory: Where trials are kept and past tasks are found: a Memory, or the path of one.
+            direction: "minimize" (the default) or "maximize".
+            metric: What the values measure; past tasks of another metric are not used.
+            bounds: Lowest and highest possible value, where they are known.
+            method: "auto", a name such as "gp", or a configured Surrogate. "auto" is "prior-gp" with past tasks and
+                "gp" without; a resumed task goes on with the method it began with.
+            initial_design: Who gives the first configurations: "auto", a name such as "sobol", or a configured design.
+            initial_trials: How many observations the initial design waits for; as many as the method needs when None.
+            acquisition: How predictions are rated; the method's own when None.
+            past: Past tasks, where they are not in a memory.
+            seed: Makes the sequence of asks reproducible; a resumed task keeps its own.
+
+        Raises:
+            SettingsError: The arguments do not fit together.
+            MemoryStoreError: The memory cannot be opened, or holds the task with another Space, direction or metric.
+        """
+        self._lock = RLock()
+        self._memory = arguments.opened(memory)
+        record = arguments.stored(self._memory, task, space, pool is not None)
+        self.task = task
+        """Name of the task."""
+        self.space = record.space if record is not None and space is None else space
+        """What may be asked; None for a pool of rows."""
+        self.direction: Direction = arguments.checked_direction(
+            direction or (record.direction if record else "minimize")
+        )
+        """"minimize" or "maximize"."""
+        self._sign = 1.0 if self.direction == "maximize" else -1.0
+        self._metric = metric if metric is not None or record is None else record.metric
+        self._bounds = arguments.checked_bounds(record.bounds if record is not None and bounds is None else bounds)
+        self.seed = arguments.checked_seed(record.seed if record is not None and record.seed is not None else seed)
+        """Of the sequence of asks."""
+        method = record.method if record is not None and record.method is not None and method == "auto" else method
+        self._choices = Choices(method, initial_design, initial_trials, acquisition, self._inner_bounds)
+        arguments.check_choices(self._choices)
+        self._encoding = None if self.space is None else Encoding(self.space)
+        self._pool: Pool | None = None if pool is None else pool_of(pool, self._encoding)
+        self._given_past = past
+        self._setup: suggestion.Setup | None = None
+        self._log: dict[int, Observation] = {}
+        self._told: list[int] = []
+        self._begun: dict[int, float] = {}
+        self._revision = -1
+        if self._memory is not None and task is not None and self.space is not None:
+            self._memory.create_task(
+                task,
+                self.space,
+                direction=self.direction,
+                metric=self._metric,
+                seed=self.seed,
+                method=method if isinstance(method, str) else method.name,
+                bounds=self._bounds,
+            )
+
+    @property
+    def method(self) -> str:
+        """Name of the surrogate that is used: what "auto" became."""
+        return self._ready().surrogate.name
+
+    @property
+    def trials(self) -> list[Observation]:
+        """All trials by number, those that are out included."""
+        with self._lock:
+            self._read_memory()
+            return [self._log[number] for number in sorted(self._log)]
+
+    @property
+    def best(self) -> Observation:
+        """The observation of the best value; the earlier one among equals.
+
+        Raises:
+            NotFittedError: No trial has a value yet.
+        """
+        complete = [one for one in self.trials if one.value is not None]
+        if not complete:
+            raise NotFittedError("There is no best trial yet: none has a value. Tell at least one.")
+        return max(complete, key=lambda one: self._sign * cast("float", one.value))
+
+    @overload
+    def ask(self) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """Return the configuration to try next, or a batch of ``n``.
+
+        Trials that are out, of this batch or an earlier one, count with the values that the model expects, so that no
+        two are alike.
+
+        Raises:
+            SpaceExhaustedError: Every configuration was handed out.
+        """
+        if n is None:
+            return self._ask_one()
+        if isinstance(cast("object", n), bool) or not isinstance(cast("object", n), int) or n < 1:
+            raise SettingsError(f"ask: n must be a whole number of at least 1, got {n!r}.")
+        return [self._ask_one() for _ in range(n)]
+
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None = None,
+        *,
+        failed: bool = False,
+        duration: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Say what came of a trial; with a memory it is on the disk when this returns.
+
+        Args:
+            trial: The Trial, or its number.
+            value: In your own direction. NaN and None say that the trial failed; an infinite one is told as +-1e30.
+            failed: Whether the configuration has no value.
+            duration: Seconds; measured since ``ask`` when None.
+            metadata: JSON values to keep with it.
+
+        Raises:
+            TrialError: ``ask`` never handed this trial out, or it was told before.
+            DataError: The value is no number.
+        """
+        with self._lock:
+            number = self._number_of(trial)
+            state, found = arguments.outcome_of(value, failed, f"The value of trial {number}")
+            if duration is None and number in self._begun:
+                duration = time.monotonic() - self._begun[number]
+            self._finish(number, state, found, duration, metadata)
+
+    def abandon(self, trial: Trial | int) -> None:
+        """Give a trial back that nobody will tell; its configuration is not handed out again."""
+        with self._lock:
+            self._finish(self._number_of(trial), "abandoned", None, None, None)
+
+    def add_observation(
+        self,
+        config: Config | int,
+        value: float | None = None,
+        *,
+        failed: bool = False,
+        duration: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """Take a result from elsewhere as a trial of this task, and return it.
+
+        Args:
+            config: A configuration of the Space (of the pool, where there is one), or the row of a pool.
+            value: As in ``tell``.
+            failed: As in ``tell``.
+            duration: Seconds.
+            metadata: JSON values to keep with it.
+        """
+        with self._lock:
+            self._read_memory()
+            state, found = arguments.outcome_of(value, failed, "The value of an observation")
+            config, row = self._placed(config)
+            number = max(self._log, default=-1) + 1
+            if self._memory is not None and self.task is not None:
+                number = self._memory.add_observation(
+                    self.task, config, found, failed=state == "failed", duration=duration, metadata=metadata
+                )
+            trial = Trial(number, config, row, "added", len(self._told))
+            self._keep(Observation(trial, state, found, duration, dict(metadata or {})))
+            return trial
+
+    def explain(self, trial: Trial | int) -> Explanation:
+        """Return why ``trial`` was proposed: what the model knew and expected then, and which past tasks weighed most.
+
+        Raises:
+            TrialError: There is no such trial.
+        """
+        with self._lock:
+            self._read_memory()
+            number = trial.number if isinstance(trial, Trial) else trial
+            if number not in self._log:
+                raise TrialError(f"explain() got trial {number!r}, which this task does not have.")
+            trial = self._log[number].trial
+            setup = self._ready()
+            if trial.origin != setup.surrogate.name:
+                return Explanation(_origin_in_words(trial.origin))
+            told = self._told[: trial.told_before]
+            history = replace(self._history(told), pending=np.empty((0, len(setup.domain.columns))))
+            with loop.one_thread():
+                posterior = suggestion.fitted(setup, history, rng=self._rng(_ASKING, number))
+                found = suggestion.explained(posterior, self._rows([trial])[0], self._sign)
+            words = f"Proposed by {trial.origin} after {len(told)} told trials. {found.summary}"
+            return replace(found, summary=words.strip())
+
+    def optimize(
+        self,
+        function: Callable[[Config], float | None],
+        *,
+        n_trials: int | None = None,
+        timeout: float | None = None,
+        n_jobs: int = 1,
+        catch: type[Exception] | tuple[type[Exception], ...] = (),
+        callbacks: Iterable[Callable[["Optimizer", Observation], object]] = (),
+        progress: bool = False,
+    ) -> Observation:
+        """Ask, evaluate ``function(config)`` and tell, again and again, and return the best observation.
+
+        Ctrl-C keeps all that is told: the trials that are running are abandoned, and KeyboardInterrupt goes on.
+
+        Args:
+            function: Returns the value of a configuration; None or NaN say that it failed.
+            n_trials: How many; until the timeout or the end of the Space when None.
+            timeout: Seconds after which no further trial begins.
+            n_jobs: How many are evaluated at once, in threads. Where Python itself is the bottleneck, start several
+                processes on one memory instead.
+            catch: Exceptions of ``function`` that count as a failed trial; others are told as failed and raised.
+            callbacks: Called after each trial with this Optimizer and the Observation; StopIteration ends the loop.
+            progress: Whether to show a bar on standard error.
+
+        Raises:
+            SettingsError: There is neither ``n_trials`` nor ``timeout`` for a Space without end.
+            NotFittedError: Not a single trial has a value.
+        """
+        limits = loop.Limits(n_trials, timeout, n_jobs)
+        if n_trials is None and timeout is None and self._pool is None and math.isinf(cast("Space", self.space).size):
+            raise SettingsError("optimize: a Space without end needs n_trials, timeout, or both.")
+        watchers = [self._watcher(callback) for callback in callbacks]
+        with bar(progress, n_trials, self._best_in_words) as show:
+            loop.run(self, function, limits, catch=catch, watchers=watchers, progress=show)
+        return self.best
+
+    def _watcher(self, callback: Callable[["Optimizer", Observation], object]) -> Callable[[int], object]:
+        return lambda number: callback(self, self._log[number])
+
+    def _best_in_words(self) -> str:
+        complete = [one.value for one in self._log.values() if one.value is not None]
+        return f"best {max(complete) if self._sign > 0 else min(complete):.6g}" if complete else "no value yet"
+
+    # ---- asking
+
+    def _ask_one(self) -> Trial:
+        with self._lock, loop.one_thread():
+            setup = self._ready()
+            self._read_memory()
+            number = max(self._log, default=-1) + 1
+            history = self._history(self._told)
+            chosen, origin = self._chosen(setup, history, number)
+            config, row = self._placed(chosen)
+            if self._memory is not None and self.task is not None:
+                number = self._memory.add_trial(self.task, config, origin=origin, told_before=len(self._told))
+            trial = Trial(number, config, row, origin, len(self._told))
+            self._log[number] = Observation(trial, "running")
+            self._begun[number] = time.monotonic()
+            return trial
+
+    def _chosen(self, setup: suggestion.Setup, history: suggestion.History, number: int) -> tuple[Config | int, str]:
+        if self._starts_with_default(number) and self.space is not None and self.space.default is not None:
+            return self.space.default, "default"
+        if len(history.y) < setup.initial_trials:
+            origin = setup.design.name
+            given = sum(one.trial.origin == origin for one in self._log.values())
+            return suggestion.next_by_design(setup, history, given, rng=self._rng(_DESIGN, 0)), origin
+        rng = self._rng(_ASKING, number)
+        posterior = suggestion.fitted(setup, history, rng=rng)
+        return suggestion.next_by_model(setup, posterior, history, rng=rng), setup.surrogate.name
+
+    def _starts_with_default(self, number: int) -> bool:
+        """Whether the first trial is the stated default: a good guess where there is neither past nor wish."""
+        setup, chosen = self._ready(), self._choices.initial_design
+        return number == 0 and self._pool is None and chosen == "auto" and setup.initial_trials > 0
+
+    def _rng(self, stream: int, number: int) -> Rng:
+        return np.random.default_rng([self.seed, stream, number])
+
+    def _history(self, told: Sequence[int]) -> suggestion.History:
+        """Return the trials as arrays; ``told`` says which of the told ones to count."""
+        complete = [self._log[n] for n in told if self._log[n].state == "complete"]
+        failed = [self._log[n] for n in told if self._log[n].state == "failed"]
+        running = [one for one in self._log.values() if one.state == "running"]
+        values = self._sign * np.array([cast("float", one.value) for one in complete], dtype=np.float64)
+        space = self.space
+        return suggestion.History(
+            x=self._rows([one.trial for one in complete]),
+            y=values if self._inner_bounds is None else np.clip(values, *self._inner_bounds),
+            pending=self._rows([one.trial for one in running]),
+            failed=self._rows([one.trial for one in failed]),
+            keys=frozenset() if space is None else frozenset(space.key(one.config) for one in self._log.values()),
+            rows=tuple(one.trial.row for one in self._log.values() if one.trial.row is not None),
+        )
+
+    def _rows(self, trials: Sequence[Trial]) -> Array:
+        if self._pool is not None:
+            return self._pool.x[[cast("int", trial.row) for trial in trials]]
+        assert self._encoding is not None  # without a pool there is a Space
+        return self._encoding.encode([trial.config for trial in trials])
+
+    def _placed(self, chosen: Config | int) -> tuple[Config, int | None]:
+        """Return a configuration as it is handed out, and its row in the pool."""
+        if self._pool is not None:
+            return self._pool.placed(chosen)
+        assert self.space is not None  # without a pool there is a Space
+        return self.space.validate(cast("Config", chosen)), None
+
+    def _ready(self) -> suggestion.Setup:
+        """Return what decides a suggestion; learned from the past once, when it is first needed."""
+        with self._lock:
+            if self._setup is None:
+                with loop.one_thread():
+                    rng = self._rng(_PRETRAINING, 0)
+                    self._setup = prepared(
+                        self._choices, self._past(), encoding=self._encoding, pool=self._pool, rng=rng
+                    )
+            return self._setup
+
+    def _past(self) -> MetaDataset | None:
+        if self._given_past is not None or self._memory is None or self.space is None:
+            return self._given_past
+        own = () if self.task is None else (self.task,)
+        return self._memory.meta_dataset(self.space, exclude=own, metric=self._metric)
+
+    # ---- keeping
+
+    def _read_memory(self) -> None:
+        """Take over what this and other processes have stored since the last time."""
+        if self._memory is None or self.task is None:
+            return
+        revision = self._memory.task(self.task).revision
+        if revision == self._revision:
+            return
+        for one in self._memory.observations(self.task, since=self._revision):
+            row = None if self._pool is None else self._pool.row_of(one.config)
+            self._log[one.number] = replace(one, trial=replace(one.trial, row=row))
+        self._told = self._memory.told_order(self.task)
+        self._revision = revision
+
+    def _number_of(self, trial: Trial | int) -> int:
+        """Return the number of a trial that may be told."""
+        self._read_memory()
+        number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(cast("object", number), int) or number not in self._log:
+            raise TrialError(
+                f"tell() got trial {number!r}, which ask() never handed out. Use add_observation() for results from "
+                "elsewhere."
+            )
+        known = self._log[number]
+        if isinstance(trial, Trial) and trial.config != known.config:
+            raise TrialError(
+                f"tell() got trial {number}, but with another configuration than ask() handed out. Tell it to the "
+                "Optimizer that handed it out."
+            )
+        if known.state not in ("running", "abandoned"):
+            raise TrialError(
+                f"Trial {number} was told before: it is {known.state}. Use add_observation() for a second result."
+            )
+        return number
+
+    def _finish(
+        self,
+        number: int,
+        state: State,
+        value: float | None,
+        duration: float | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> None:
+        if self._memory is not None and self.task is not None:
+            self._memory.finish_trial(self.task, number, state=state, value=value, duration=duration, metadata=metadata)
+        self._begun.pop(number, None)
+        self._keep(Observation(self._log[number].trial, state, value, duration, dict(metadata or {})))
+
+    def _keep(self, observation: Observation) -> None:
+        self._log[observation.number] = observation
+        if observation.state in ("complete", "failed"):
+            self._told.append(observation.number)
+
+    @property
+    def _inner_bounds(self) -> tuple[float, float] | None:
+        """Return the bounds, larger is better."""
+        if self._bounds is None:
+            return None
+        low, high = self._bounds
+        return (low, high) if self._sign > 0 else (-high, -low)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**{name: value for name, value in self.__dict__.items() if name != "_lock"}, "_begun": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = RLock()
+
+    def __repr__(self) -> str:
+        name = "" if self.task is None else f"task={self.task!r}, "
+        return f"Optimizer({name}direction={self.direction!r}, trials={len(self._log)})"
+
+
+def _origin_in_words(origin: str) -> str:
+    if origin == "added":
+        return "Added from elsewhere, not proposed."
+    if origin == "default":
+        return "The Space's own default: the first guess where there is no past."
+    return f"Proposed by the initial design or method '{origin}', before or without the present surrogate."

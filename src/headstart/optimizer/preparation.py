@@ -1,0 +1,94 @@
+"""What is decided once per Optimizer: the surrogate, learned from the past, the initial design and the domain."""
+
+import logging
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from headstart import initial_designs, surrogates
+from headstart.arrays import Rng
+from headstart.data import MetaDataset
+from headstart.encoding import Columns, Encoding
+from headstart.errors import DataError
+from headstart.optimizer.pool import Pool
+from headstart.optimizer.suggestion import PoolDomain, Setup, SpaceDomain, reference_of, spread_rows
+from headstart.protocols import Acquisition, InitialDesign, SupportsFeatures, SupportsPretraining, Surrogate
+
+logger = logging.getLogger(__name__)
+
+DESIGN_TRIALS = 5
+"""How many observations a design that somebody chose gives, even where the surrogate needs none."""
+
+T = TypeVar("T", Surrogate, InitialDesign)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose."""
+
+    method: str | Surrogate
+    initial_design: str | InitialDesign
+    initial_trials: int | None
+    acquisition: Acquisition | None
+    bounds: tuple[float, float] | None
+    """Larger is better."""
+
+
+def prepared(
+    choices: Choices, past: MetaDataset | None, *, encoding: Encoding | None, pool: Pool | None, rng: Rng
+) -> Setup:
+    """Return what decides every suggestion.
+
+    Args:
+        choices: The user's.
+        past: Past tasks; those that say nothing are left out.
+        encoding: Of the Space; only a pool of rows has none.
+        pool: The only configurations that may be asked, if any.
+        rng: For whatever is learned or drawn.
+    """
+    columns = pool.columns if pool is not None else cast("Encoding", encoding).columns
+    past = _useful(past, columns)
+    if past is not None and past.reference is None:
+        rows = pool.x if pool is not None else spread_rows(cast("Encoding", encoding), rng=rng)
+        past = MetaDataset(past.tasks, past.columns, rows)
+    method = choices.method
+    if method == "auto":
+        method = "gp" if past is None else "prior-gp"
+    recipe = surrogates.surrogate_named(method)() if isinstance(method, str) else method
+    surrogate = _learned(recipe, past, rng)
+    design = choices.initial_design
+    is_chosen = design != "auto"
+    if design == "auto":
+        design = "uniform" if isinstance(surrogate, surrogates.Random) else "sobol"
+    design = initial_designs.initial_design_named(design)() if isinstance(design, str) else design
+    initial_trials = choices.initial_trials
+    if initial_trials is None:
+        initial_trials = max(surrogate.minimum_observations, DESIGN_TRIALS if is_chosen else 0)
+    if pool is not None:
+        features = surrogate.features(pool.x) if isinstance(surrogate, SupportsFeatures) else None
+        domain = PoolDomain(pool.x, pool.columns, features)
+    else:
+        known = cast("Encoding", encoding)
+        domain = SpaceDomain(known, reference_of(known, past, surrogate, rng=rng))
+    logger.info("%s, %d past tasks", surrogate.name, 0 if past is None else len(past))
+    acquisition = choices.acquisition if choices.acquisition is not None else surrogate.acquisition
+    return Setup(surrogate, acquisition, _learned(design, past, rng), initial_trials, domain, choices.bounds)
+
+
+def _learned(recipe: T, past: MetaDataset | None, rng: Rng) -> T:
+    """Return ``recipe`` with what it learns from the past, where it can and has not yet."""
+    if past is None or not isinstance(recipe, SupportsPretraining) or recipe.is_pretrained:
+        return recipe
+    return cast("T", recipe.pretrain(past, rng=rng))
+
+
+def _useful(past: MetaDataset | None, columns: Columns) -> MetaDataset | None:
+    """Return the past tasks that have at least two values that differ; None without any."""
+    if past is None:
+        return None
+    if past.columns is not None and len(past.columns) != len(columns):
+        raise DataError(
+            f"Optimizer: the past tasks have {len(past.columns)} columns, this task has {len(columns)}. "
+            "Encode them with the Space of this task."
+        )
+    tasks = tuple(task for task in past.tasks if len(task) > 1 and task.y.min() < task.y.max())
+    return MetaDataset(tasks, columns, past.reference) if tasks else None

@@ -1,0 +1,213 @@
+"""From what was told to the next configuration: fit, believe what is pending, score, search. Pure functions.
+
+Notation: n told observations, d encoded columns, N rows of a pool. Values are larger is better.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from headstart import search
+from headstart.acquisition import ThompsonSampling
+from headstart.arrays import Array, BoolArray, Rng
+from headstart.data import Candidates, Explanation, MetaDataset, TaskData, best_row
+from headstart.encoding import Columns, Encoding
+from headstart.numerics.low_discrepancy import sobol
+from headstart.protocols import (
+    Acquisition,
+    Explains,
+    InitialDesign,
+    InvertsResponse,
+    Posterior,
+    SupportsFeatures,
+    Surrogate,
+)
+from headstart.space import Config, units
+
+REFERENCE_ROWS = 512
+"""How many spread-out configurations stand for a Space."""
+PAST_BEST = 50
+"""The best configurations of how many past tasks join them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoolDomain:
+    """A finite set of rows, the only ones that may be proposed."""
+
+    x: Array
+    """[N, d]"""
+    columns: Columns
+    features: Array | None = None
+    """[N, p] the surrogate's features of all rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceDomain:
+    """All configurations of a Space."""
+
+    encoding: Encoding
+    reference: search.Reference
+
+    @property
+    def columns(self) -> Columns:
+        """What each encoded column is."""
+        return self.encoding.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What decides a suggestion, besides the history."""
+
+    surrogate: Surrogate
+    acquisition: Acquisition
+    design: InitialDesign
+    initial_trials: int
+    """How many observations the design waits for before the surrogate takes over."""
+    domain: PoolDomain | SpaceDomain
+    bounds: tuple[float, float] | None
+    """Lowest and highest possible value, larger is better."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The trials of one task as arrays."""
+
+    x: Array
+    """[n, d] complete trials in the order they were told."""
+    y: Array
+    """[n]"""
+    pending: Array
+    """[p, d] trials that are out."""
+    failed: Array
+    """[f, d]"""
+    keys: frozenset[tuple[object, ...]]
+    """Of all configurations that were handed out, in a Space."""
+    rows: tuple[int, ...]
+    """All rows that were handed out, on a pool."""
+
+
+def reference_of(encoding: Encoding, past: MetaDataset | None, surrogate: Surrogate, *, rng: Rng) -> search.Reference:
+    """Return configurations that stand for a Space, with their features: spread-out ones and the past's best."""
+    space = encoding.space
+    spread = units.from_quantiles(space, sobol(REFERENCE_ROWS, len(space), rng=rng))
+    best = np.empty((0, len(space)))
+    if past is not None and len(past):
+        rows = best_row(past.tasks)
+        best = np.unique(encoding.units(rows), axis=0) if len(rows) else best
+        best = best if len(best) <= PAST_BEST else best[np.sort(rng.choice(len(best), PAST_BEST, replace=False))]
+    everything = np.concatenate([spread, best])
+    x = encoding.rows(everything)
+    features = surrogate.features(x) if isinstance(surrogate, SupportsFeatures) else None
+    return search.Reference(everything, x, features, best)
+
+
+def spread_rows(encoding: Encoding, *, rng: Rng) -> Array:
+    """Return rows [512, d] of configurations that cover a Space evenly."""
+    space = encoding.space
+    return encoding.rows(units.from_quantiles(space, sobol(REFERENCE_ROWS, len(space), rng=rng)))
+
+
+def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
+    """Return the posterior given the history; trials that are out count with their believed values.
+
+    Believed is the posterior mean of a fit without them; for a posterior that only scores, the worst value told.
+    """
+    data = TaskData(history.x, history.y, setup.domain.columns, setup.bounds, features=_features(setup, history.x))
+    posterior = setup.surrogate.fit(data, rng=rng)
+    if len(history.pending) == 0:
+        return posterior
+    if isinstance(posterior, InvertsResponse):
+        features = _features(setup, history.pending)
+        believed = posterior.to_response(posterior.predict(history.pending, features=features).mean)
+        if setup.bounds is not None:
+            believed = np.clip(believed, *setup.bounds)
+    elif len(history.y):
+        believed = np.full(len(history.pending), history.y.min())
+    else:
+        return posterior
+    x = np.concatenate([history.x, history.pending])
+    y = np.concatenate([history.y, believed])
+    return setup.surrogate.fit(
+        TaskData(x, y, setup.domain.columns, setup.bounds, features=_features(setup, x)), rng=rng
+    )
+
+
+def _features(setup: Setup, x: Array) -> Array | None:
+    return setup.surrogate.features(x) if isinstance(setup.surrogate, SupportsFeatures) else None
+
+
+def next_by_design(setup: Setup, history: History, position: int, *, rng: Rng) -> Config | int:
+    """Return the configuration, or the row of the pool, that the initial design gives next.
+
+    Args:
+        setup: With the design.
+        history: What was handed out is passed over.
+        position: How many this design has given so far.
+        rng: The same for every position, so that a design's sequence goes on where it was.
+
+    Raises:
+        SpaceExhaustedError: Everything was handed out.
+    """
+    observed = TaskData(history.x, history.y, setup.domain.columns, setup.bounds)
+    if isinstance(setup.domain, PoolDomain):
+        free = _free(setup.domain, history)
+        rows = np.flatnonzero(free)
+        if len(rows) == 0:
+            raise search.pool_exhausted(len(free))
+        x = setup.domain.x[rows]
+        for proposed in setup.design.propose(observed, 1, Candidates(x, is_pool=True), rng=rng):
+            return int(rows[np.argmin(((x - proposed) ** 2).sum(axis=1))])
+        return int(rng.choice(rows))
+    encoding = setup.domain.encoding
+    candidates = Candidates(setup.domain.reference.x, is_pool=False)
+    for config in encoding.decode(setup.design.propose(observed, position + 1, candidates, rng=rng)):
+        if encoding.space.key(config) not in history.keys:
+            return config
+    return search.any_new(encoding.space, history.keys, rng)
+
+
+def next_by_model(setup: Setup, posterior: Posterior, history: History, *, rng: Rng) -> Config | int:
+    """Return the configuration, or the row of the pool, that ``posterior`` rates highest."""
+    joint = isinstance(setup.acquisition, ThompsonSampling)
+    scores = search.scores_of(posterior, setup.acquisition, rng=rng)
+    if isinstance(setup.domain, PoolDomain):
+        x, free = setup.domain.x, _free(setup.domain, history)
+        avoided = search.near_failures(x, history.failed, history.x)
+        return search.best_of_pool(scores, x, setup.domain.features, free, avoided, joint=joint, rng=rng)
+    effort = search.THRIFTY if isinstance(setup.surrogate, SupportsFeatures) else search.THOROUGH
+    encoding, reference, seen = setup.domain.encoding, setup.domain.reference, _seen(setup.domain, history)
+    return search.best_in_space(scores, encoding, reference, seen, effort=effort, joint=joint, rng=rng)
+
+
+def _free(pool: PoolDomain, history: History) -> BoolArray:
+    free = np.ones(len(pool.x), dtype=np.bool_)
+    free[list(history.rows)] = False
+    return free
+
+
+def _seen(domain: SpaceDomain, history: History) -> search.Seen:
+    best = np.argsort(-history.y, kind="stable")
+    return search.Seen(history.keys, domain.encoding.units(history.x[best]), history.failed, history.x)
+
+
+def explained(posterior: Posterior, x: Array, sign: float) -> Explanation:
+    """Return what ``posterior`` expects at row ``x`` [d], in the user's units, and why.
+
+    Args:
+        posterior: As it was when the row was proposed.
+        x: [d]
+        sign: -1 where smaller is better for the user.
+    """
+    own = posterior.explain(x) if isinstance(posterior, Explains) else Explanation("")
+    if not isinstance(posterior, InvertsResponse) or np.isneginf(posterior.incumbent):
+        return own
+    prediction = posterior.predict(x[None, :])
+    mean, std = float(prediction.mean[0]), float(prediction.std[0])
+    low, centre, high, best = posterior.to_response(np.array([mean - std, mean, mean + std, posterior.incumbent]))
+    numbers = {
+        "predicted_mean": sign * float(centre),
+        "predicted_std": float(high - low) / 2,
+        "best_before": sign * float(best),
+    }
+    expected = f"It expected {sign * centre:.4g} +- {float(high - low) / 2:.2g}; the best before was {sign * best:.4g}."
+    return Explanation(f"{expected} {own.summary}".strip(), own.weights, {**numbers, **own.numbers})
