@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import integrate
 from scipy.stats import multivariate_normal, norm
 
@@ -132,7 +131,7 @@ def test_task_weights_make_the_posterior_mean_of_the_past() -> None:
     new_x, new_g = a_past(seed=5, rows=7)
     weights = model.task_weights(0)
     ((means, _),) = pp.predict_models([model], [np.array([0])], new_x, new_g)
-    mean, factors = prior.split(new_g)
+    _, factors = prior.split(new_g)
     of_past = factors @ observed.factors.T
     squared = ((new_x[:, None] - x[None]) ** 2).sum(axis=2) / 0.7**2
     matern = (1 + np.sqrt(5 * squared) + 5 / 3 * squared) * np.exp(-np.sqrt(5 * squared))

@@ -111,8 +111,8 @@ def test_budget_and_progress() -> None:
         rng=np.random.default_rng(0),
         progress=lambda done, total, message: reports.append((done, total, message)),
     )
-    assert [report[0] for report in reports] == list(range(1, len(reports) + 1))
-    assert {report[1] for report in reports} == {300}
+    assert [done for done, _, _ in reports] == list(range(1, len(reports) + 1))
+    assert {total for _, total, _ in reports} == {300}
     short = recipe.pretrain(past(), rng=np.random.default_rng(0), budget=Budget(max_steps=2))
     timed = recipe.pretrain(past(), rng=np.random.default_rng(0), budget=Budget(max_seconds=0.0))
     values = [summed_likelihood(theta_of(each.hyperparameters), past()) for each in (full, short, timed)]

@@ -361,7 +361,8 @@ def test_more_observations_than_the_full_grid_is_for() -> None:
     surrogate = UNGATED.pretrain(past(), rng=rng())
     data = target(130)
     prediction = surrogate.fit(data, rng=rng()).predict(NEW)
-    np.testing.assert_allclose(prediction.mean, objective(NEW), atol=0.1)
+    error = prediction.mean - objective(NEW)
+    assert np.sqrt((error**2).mean()) < 0.3 * objective(NEW).std()
 
 
 def test_explanation_names_the_most_similar_past_task() -> None:

@@ -42,9 +42,7 @@ MemoryOption = Annotated[
     # eager: where the shell completes a task's name, the memory must be known
     typer.Option("--memory", metavar="PATH", help="The memory: a file, or the URL of a database.", is_eager=True),
 ]
-TaskOption = Annotated[
-    str, typer.Option("--task", metavar="NAME", help="Name of the task.", autocompletion=task_names)
-]
+TaskOption = Annotated[str, typer.Option("--task", metavar="NAME", help="Name of the task.", autocompletion=task_names)]
 TaskArgument = Annotated[
     str, typer.Argument(metavar="TASK", help="Name of the task.", autocompletion=task_names, show_default=False)
 ]

@@ -155,8 +155,8 @@ def _defect(error: Exception, debug: bool) -> int:
         _line("Error: this is a defect of headstart. Please report it with the lines above.")
     else:
         _line(
-            f"Error: {type(error).__name__}: {error}. This is a defect of headstart: run the command again with --debug, "
-            "and report what it prints."
+            f"Error: {type(error).__name__}: {error}. This is a defect of headstart: run the command again with "
+            "--debug, and report what it prints."
         )
     return DEFECT
 

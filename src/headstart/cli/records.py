@@ -60,7 +60,9 @@ def space_data(space: Space) -> dict[str, Any]:
 def parameter_row(parameter: Parameter) -> tuple[str, str, str, str, str]:
     """Return name, type, values, default and condition of a parameter, for a table."""
     described = parameter.to_dict()
-    kind = f"{described['type']}{', log' if described.get('log') else ''}{', ordered' if described.get('ordered') else ''}"
+    kind = (
+        f"{described['type']}{', log' if described.get('log') else ''}{', ordered' if described.get('ordered') else ''}"
+    )
     if isinstance(parameter, Constant):
         values = _shown(parameter.value)
     elif isinstance(parameter, Categorical):

@@ -29,7 +29,9 @@ def check_space(
 
 
 def show_space(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="TOML or JSON file.", show_default=False)] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="TOML or JSON file.", show_default=False)
+    ] = None,
     memory: Annotated[
         str,
         typer.Option("--memory", metavar="PATH", help="The memory of --task.", is_eager=True),

@@ -176,7 +176,9 @@ def explain(
     if explanation.weights:
         say()
         say_table(
-            ("past task", "weight"), [(name, f"{weight:+.3f}") for name, weight in explanation.weights], right=["weight"]
+            ("past task", "weight"),
+            [(name, f"{weight:+.3f}") for name, weight in explanation.weights],
+            right=["weight"],
         )
     if explanation.numbers:
         say()
@@ -189,7 +191,9 @@ def _number(text: str | None) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"VALUE must be a number, got {text!r:.60}. Give --failed where there is none.") from None
+        raise typer.BadParameter(
+            f"VALUE must be a number, got {text!r:.60}. Give --failed where there is none."
+        ) from None
 
 
 def _metadata(text: str | None) -> dict[str, Any] | None:

@@ -61,7 +61,9 @@ def draw(comparison: Comparison, path: Path) -> Path:
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
-        raise PlotError(f"{path} cannot be written: {error.strerror or error}. Give another folder with --out.") from error
+        raise PlotError(
+            f"{path} cannot be written: {error.strerror or error}. Give another folder with --out."
+        ) from error
     return path
 
 

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ from multiprocessing.synchronize import Event
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from headstart.errors import HeadstartError
+from headstart.optimizer.loop import one_thread
 
 T = TypeVar("T", covariant=True)
 R = TypeVar("R")
@@ -62,7 +63,7 @@ class Workers:
             WorkerDiedError: A worker ended without an answer.
         """
         if self._executor is None:
-            with one_blas_thread():
+            with one_thread():
                 return [job.run(report) for job in jobs]
         try:
             with _ignoring_interrupts():  # workers start here and inherit it: no traceback while they import
@@ -105,17 +106,7 @@ def available_processors() -> int:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Hold linear algebra to one thread: for small matrices more of them only cost."""
-    import scipy.linalg  # pyright: ignore[reportUnusedImport]  # only what is loaded can be limited  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        yield
-
-
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
+def _ignoring_interrupts() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -146,7 +137,7 @@ def _die_with_parent() -> None:
 
 
 def _carry_out(job: Job[R]) -> R:
-    with one_blas_thread():
+    with one_thread():
         return job.run(_report)
 
 

@@ -1,7 +1,7 @@
 """Fill a memory with past tasks, then tune the one that was held back, with the memory and without it.
 
 Past tasks are filled by random search. The runs that are compared are the same Optimizer with the same seeds; one is
-given the past, the other is not. What they find out of the held-back task reaches no memory before all of them are done.
+given the past, the other is not. What they learn of the held-back task reaches no memory before all of them are done.
 """
 
 import logging
@@ -15,9 +15,8 @@ from headstart.demo.processes import Report, Workers
 from headstart.demo.results import Comparison, Run, Step
 from headstart.demo.tasks import METRIC, SPACE, TASKS, task_named
 from headstart.errors import SettingsError
-from headstart.memory import Memory
+from headstart.memory import Memory, TaskRecord
 from headstart.optimizer import Optimizer
-from headstart.space import Space
 
 logger = logging.getLogger(__name__)
 
@@ -74,13 +73,13 @@ class FillJob:
         seconds = 0.0
         with Memory(self.location, create=False) as memory:
             stored = memory.task(self.task)
-            if _told(stored.trials.complete, stored.trials.failed) >= self.trials:
+            if _told(stored) >= self.trials:
                 return seconds
             objective = task_named(self.task).objective()
             optimizer = Optimizer(
                 SPACE, task=self.task, memory=memory, method="random", metric=METRIC, seed=stored.seed
             )
-            for _ in range(self.trials - _told(stored.trials.complete, stored.trials.failed)):
+            for _ in range(self.trials - _told(stored)):
                 trial = optimizer.ask()
                 start = time.perf_counter()
                 value = objective(trial.config)
@@ -147,7 +146,10 @@ def run_demo(settings: DemoSettings, *, phase: Phase, report: Report) -> Compari
         jobs = [FillJob(settings.memory, name, settings.past_trials) for name in settings.past_names]
         filling = sum(workers.run(jobs, report)) if any(missing.values()) else 0.0
         past = _past(memory, settings)
-        phase(f"Tuning {settings.task} with the memory and without, {settings.seeds} seeds", 2 * settings.seeds * settings.trials)
+        phase(
+            f"Tuning {settings.task} with the memory and without, {settings.seeds} seeds",
+            2 * settings.seeds * settings.trials,
+        )
         defaults, pairs = _compare(workers, past, settings, report)
         _keep(memory, settings, pairs[0][0])
         return Comparison(
@@ -180,7 +182,7 @@ def _prepare(memory: Memory, settings: DemoSettings) -> dict[str, int]:
             metadata={"about": task.about},
             source=SOURCE,
         )
-        missing[task.name] = max(0, settings.past_trials - _told(record.trials.complete, record.trials.failed))
+        missing[task.name] = max(0, settings.past_trials - _told(record))
     return missing
 
 
@@ -229,5 +231,5 @@ def _keep(memory: Memory, settings: DemoSettings, run: Run) -> None:
         memory.finish_trial(name, number, state="complete", value=step.value, duration=step.evaluation_seconds)
 
 
-def _told(complete: int, failed: int) -> int:
-    return complete + failed
+def _told(record: TaskRecord) -> int:
+    return record.trials.complete + record.trials.failed

@@ -54,21 +54,21 @@ class DemoTask:
 def cross_validated_error(rows: Array, classes: IntArray, config: Config) -> float:
     """Return the share of rows misclassified in stratified cross-validation; always the same folds."""
     # scikit-learn takes a second to import, which only the processes that evaluate should spend
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
+    from sklearn.exceptions import ConvergenceWarning  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn.model_selection import StratifiedKFold  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn.pipeline import Pipeline  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn.preprocessing import StandardScaler  # pyright: ignore[reportMissingTypeStubs]
+    from sklearn.svm import SVC  # pyright: ignore[reportMissingTypeStubs]
 
+    settings = cast("dict[str, Any]", config)
+    folds: Any = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     wrong = 0
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    for train, test in cast("Any", folds).split(rows, classes):
-        scaler = StandardScaler().fit(rows[train])
-        machine = SVC(**cast("dict[str, Any]", config), max_iter=LONGEST_FIT)
+    for train, test in folds.split(rows, classes):
+        machine: Any = Pipeline([("scaler", StandardScaler()), ("svc", SVC(**settings, max_iter=LONGEST_FIT))])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # such settings count with the error they have
-            machine.fit(scaler.transform(rows[train]), classes[train])
-        predicted = cast("Any", machine).predict(scaler.transform(rows[test]))
-        wrong += int((predicted != classes[test]).sum())
+            machine.fit(rows[train], classes[train])
+        wrong += int((machine.predict(rows[test]) != classes[test]).sum())
     return wrong / len(classes)
 
 
@@ -116,7 +116,7 @@ def _diabetes() -> Data:
 
 
 def _loaded(loader: str) -> Data:
-    import sklearn.datasets
+    import sklearn.datasets  # pyright: ignore[reportMissingTypeStubs]
 
     rows, target = getattr(sklearn.datasets, loader)(return_X_y=True)
     return np.asarray(rows, dtype=np.float64), np.asarray(target, dtype=np.int64)

@@ -58,6 +58,11 @@ class GreedyPortfolio:
         if self.trees is not None and not 1 <= self.trees <= 10_000:
             raise SettingsError(f"GreedyPortfolio: trees must be between 1 and 10000, got {self.trees}.")
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it knows any past tasks."""
+        return self.past is not None
+
     def pretrain(
         self,
         past: MetaDataset,

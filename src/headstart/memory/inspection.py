@@ -144,7 +144,9 @@ def _trial(row: Row[Any], space: Space | str) -> Iterator[str]:
             yield f"its config does not fit its Space ({error})".rstrip(".")
 
 
-def _parsed_space(definition: str) -> Space | str:
+def _parsed_space(definition: object) -> Space | str:
+    if not isinstance(definition, str):
+        return "it is not text"
     try:
         return Space.from_dict(json.loads(definition))
     except (HeadstartError, ValueError, TypeError, RecursionError) as error:

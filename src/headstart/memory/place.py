@@ -11,6 +11,8 @@ from sqlalchemy.exc import ArgumentError
 from headstart.errors import MemoryStoreError
 from headstart.space.values import shown as cut
 
+SQLITE_HEADER = b"SQLite format 3\0"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -83,6 +85,7 @@ def prepare_file(place: Place, path: Path, *, create: bool) -> None:
                 f"{shown} is a folder. Give the path of a file in it, such as {Path(shown) / 'runs.db'}."
             )
         if path.exists():
+            _refuse_another_format(shown, path)
             return
         if not path.parent.is_dir():
             raise MemoryStoreError(
@@ -96,6 +99,13 @@ def prepare_file(place: Place, path: Path, *, create: bool) -> None:
         raise MemoryStoreError(
             f"{cut(shown)} cannot be looked at or made: {reason}. Give another path, or change the folder's rights."
         ) from error
+
+
+def _refuse_another_format(shown: str, path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(len(SQLITE_HEADER))
+    if start and start != SQLITE_HEADER:  # SQLite itself takes a file of a few bytes for an empty one and overwrites it
+        raise MemoryStoreError(f"{shown} is not a memory: the file is no SQLite database. Give another path.")
 
 
 def identity(path: Path) -> tuple[int, int] | None:

@@ -1,5 +1,6 @@
 """No model at all: every candidate is as good as any other. The baseline that any method must beat."""
 
+import sys
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,8 +20,8 @@ class Random:
 
     name: ClassVar[str] = "random"
 
-    minimum_observations: int = 0
-    """Below this many observations the initial design is asked."""
+    minimum_observations: int = sys.maxsize
+    """Below this many observations the initial design is asked: always, so that a Space is searched uniformly, too."""
     acquisition: Acquisition = field(default_factory=LogExpectedImprovement)
     """Never asked, since the posterior brings its own scores."""
 
