@@ -34,6 +34,10 @@ def written_out(
         return sum((a[s] - mean_of(a)) * (b[s] - mean_of(b)) for s in range(tasks)) / (tasks - 1)
 
     v = sum((value - mean_of(row)) ** 2 for row in w_reference for value in row) / (len(w_reference) * tasks)
+    means = [mean_of(row) for row in w_reference]
+    level = sum(means) / len(means)
+    # past tasks that all but agree: v is at least a tenth of the variance of their mean
+    v = max(v, 0.1 * sum((value - level) ** 2 for value in means) / len(means))
     c = sum(covariance_of(row, row) for row in w_reference) / len(w_reference)
     covariance = np.empty((len(x), len(x)))
     for i in range(len(x)):

@@ -133,7 +133,9 @@ def best_of_pool(
 
 def pool_exhausted(rows: int) -> SpaceExhaustedError:
     """Return the error that says so."""
-    return SpaceExhaustedError(f"All {rows} rows of the pool have been handed out. Stop here, or give a larger pool.")
+    return SpaceExhaustedError(
+        f"All {rows} configurations of the pool have been handed out. Stop here, or give a larger pool."
+    )
 
 
 @dataclass(frozen=True, eq=False)

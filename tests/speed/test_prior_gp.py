@@ -1,6 +1,6 @@
 """CPU milliseconds of one PriorGP suggestion: 40 past tasks of 300 rows, a pool of 1,000, features known.
 
-    HEADSTART_SPEED=1 pytest tests/speed -s
+HEADSTART_SPEED=1 pytest tests/speed -s
 """
 
 import os

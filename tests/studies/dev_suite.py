@@ -42,6 +42,7 @@ METHODS: dict[str, Surrogate] = {
     "gp": GaussianProcess(),
     "prior-gp": PriorGP(),
     "prior-gp-ungated": PriorGP(gate=None),
+    "prior-gp-forest": PriorGP(source="forest"),
     "prior-gp-gp": PriorGP(source="gp"),
     "prior-gp-both": PriorGP(source="both"),
 }

@@ -3,8 +3,8 @@
     python tests/studies/transfer.py
     python tests/studies/transfer.py --smoke
 
-Six past tasks of 40 random configurations share their optimum with the task at hand, but not level, scale or the rest of
-their shape. First table: how far the first proposal's value is from the best one, as a share of the objective's range.
+Six past tasks of 40 random configurations share their optimum with the task at hand, but not level, scale or the rest
+of their shape. First table: how far the first proposal's value is from the best one, as a share of the objective's range.
 Second table: the past's values negated, or permuted among its configurations; regret after 25 trials as a share of the
 range, beside the plain Gaussian process without any past.
 """
@@ -37,33 +37,47 @@ class Objective:
     weights: int
 
 
-def _smooth(config: Config, weights: np.ndarray) -> float:
-    a, b = float(config["a"] or 0.0), float(config["b"] or 0.0)
-    far = weights[0] * (a - 0.3) ** 2 / 0.08 + weights[1] * (b - 0.6) ** 2 / 0.15
-    return float(np.exp(-far))
+def _bowl(far: float) -> float:
+    return 1.0 - far
 
 
-def _mixed(config: Config, weights: np.ndarray) -> float:
-    if config["kernel"] == "linear":
-        return 0.35 - 0.02 * weights[0] * (np.log10(float(config["C"] or 1.0)) - 0.5) ** 2
-    far = weights[0] * (np.log10(float(config["C"] or 1.0)) - 1.0) ** 2 / 4
-    far += weights[1] * (np.log10(float(config["gamma"] or 1.0)) + 2.0) ** 2 / 2
-    far += weights[2] * (int(config["depth"] or 0) - 4) ** 2 / 30
-    return float(np.exp(-far))
+def _peak(far: float) -> float:
+    """Return a value that is near 0 nearly everywhere: what is far from the best says nothing about where it is."""
+    return float(np.exp(-8.0 * far))
+
+
+def _smooth(shape: Callable[[float], float]) -> Objective:
+    def value(config: Config, weights: np.ndarray) -> float:
+        a, b = float(config["a"] or 0.0), float(config["b"] or 0.0)
+        return shape(weights[0] * (a - 0.3) ** 2 + weights[1] * (b - 0.6) ** 2)
+
+    return Objective(Space(Float("a", 0, 1), Float("b", 0, 1)), value, 2)
+
+
+def _mixed(shape: Callable[[float], float]) -> Objective:
+    """Return an objective of which a choice takes three parameters away; it is never best."""
+    space = Space(
+        Categorical("kernel", ["rbf", "linear"]),
+        Float("C", 1e-3, 1e3, log=True),
+        Float("gamma", 1e-5, 1e1, log=True, when={"kernel": "rbf"}),
+        Int("depth", 1, 10, when={"kernel": "rbf"}),
+    )
+
+    def value(config: Config, weights: np.ndarray) -> float:
+        c = (np.log10(float(config["C"] or 1.0)) - 1.0) / 6
+        if config["kernel"] == "linear":
+            return shape(0.15 + weights[0] * c**2)
+        gamma, depth = (np.log10(float(config["gamma"] or 1.0)) + 2.0) / 6, (int(config["depth"] or 0) - 4) / 9
+        return shape(weights[0] * c**2 + weights[1] * gamma**2 + weights[2] * depth**2)
+
+    return Objective(space, value, 3)
 
 
 OBJECTIVES = {
-    "smooth, 2 parameters": Objective(Space(Float("a", 0, 1), Float("b", 0, 1)), _smooth, 2),
-    "mixed, 4 parameters": Objective(
-        Space(
-            Categorical("kernel", ["rbf", "linear"]),
-            Float("C", 1e-3, 1e3, log=True),
-            Float("gamma", 1e-5, 1e1, log=True, when={"kernel": "rbf"}),
-            Int("depth", 1, 10, when={"kernel": "rbf"}),
-        ),
-        _mixed,
-        3,
-    ),
+    "bowl, 2 parameters": _smooth(_bowl),
+    "bowl, 4 mixed": _mixed(_bowl),
+    "peak, 2 parameters": _smooth(_peak),
+    "peak, 4 mixed": _mixed(_peak),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headstart.cli.arguments import DebugOption
-from headstart.cli.terminal import InterruptedCommandError, console, counted, note, say, say_json, say_pairs, table
+from headstart.cli.terminal import InterruptedCommandError, counted, note, say, say_json, say_pairs, say_table
 from headstart.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MEMORY = "headstart-demo.db"
 MOST_WORKERS = 8
 SECONDS_BETWEEN_LINES = 5.0
 
-SMOKE: dict[str, Any] = {"past": ("wine", "iris", "diabetes"), "task": "wine", "past_trials": 8, "trials": 5}
+SMOKE: dict[str, Any] = {"past": ("iris", "diabetes", "digits-parity"), "task": "wine", "past_trials": 8, "trials": 5}
 
 
 def demo_tasks(incomplete: str) -> list[str]:
@@ -49,24 +49,29 @@ def demo(
         str,
         typer.Option("--task", metavar="NAME", help="The task to hold back and tune.", autocompletion=demo_tasks),
     ] = "digits-ten",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How often it is tuned, with and without.")] = 5,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Trials of each run.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The first seed.")] = 0,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, metavar="N", help="How often it is tuned, with and without.")
+    ] = 5,
+    trials: Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Trials of each run.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The first seed.")] = 0,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the picture and the memory.")] = Path(),
     plot: Annotated[bool, typer.Option("--plot/--no-plot", help=f"Draw {PICTURE}.")] = True,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", min=1, help=f"Processes. [default: one per processor, at most {MOST_WORKERS}]"),
+        typer.Option(
+            "--jobs", min=1, metavar="N", help=f"Processes. [default: one per processor, at most {MOST_WORKERS}]"
+        ),
     ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="A few seconds: three small tasks, few trials.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
-    """Tune a support vector machine on real data, with a memory of past tasks and without.
+    """Tune on real data, with a memory of past tasks and without.
 
-    Uses data sets that ship with scikit-learn and no network. First the other tasks are tuned by random search, which
-    fills the memory; then the task that was held back is tuned with that memory and without it, with the same seeds
-    and the same number of trials. Takes less than a minute on two processors.
+    Tunes a support vector machine on data sets that ship with scikit-learn; no network is needed. First the other
+    tasks are tuned by random search, which fills the memory; then the task that was held back is tuned with that
+    memory and without it, with the same seeds and the same number of trials. Takes less than a minute on two
+    processors.
     """
     from headstart.demo.processes import available_processors
     from headstart.demo.run import DemoSettings
@@ -96,8 +101,13 @@ def demo(
         return
     _report(comparison)
     say()
-    files = [("Memory", location), ("Picture", str(picture) if picture is not None else (remark or "not drawn"))]
-    say_pairs([*files, ("Next", f"headstart memory list --memory {shlex.quote(location)}")])
+    say_pairs(
+        [
+            ("Memory", location),
+            ("Picture", str(picture) if picture is not None else (remark or "not drawn")),
+            ("Next", f"headstart memory list --memory {shlex.quote(location)}"),
+        ]
+    )
 
 
 def _carried_out(settings: "DemoSettings") -> "Comparison":
@@ -145,9 +155,9 @@ def _report(comparison: "Comparison") -> None:
         "after trial",
         f"with the memory ({comparison.with_memory[0].method})",
         f"without ({comparison.without_memory[0].method})",
-        "seeds better / equal / worse",
+        "seeds better/equal/worse",
     )
-    console().print(table(columns, rows, right=["after trial", *columns[1:]]))
+    say_table(columns, rows, right=columns, optional=columns[3:])
     needed = [trials_to_reach(curves.mean(axis=0), end) for curves in (with_, without)]
     say_pairs(
         [
@@ -188,14 +198,15 @@ class _Progress(AbstractContextManager["_Progress"]):
         self._done = self._total = 0
         self._last = time.monotonic()
         if sys.stderr.isatty():
+            from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
             self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=24),
+                BarColumn(),
                 MofNCompleteColumn(),
+                TextColumn("trials"),
                 TimeElapsedColumn(),
-                console=console(stderr=True),
+                console=Console(stderr=True, markup=False, highlight=False),
             )
             self._bar.start()
 
@@ -205,10 +216,10 @@ class _Progress(AbstractContextManager["_Progress"]):
         if self._bar is None:
             note(description)
             return
-        if steps:
-            self._task = self._bar.add_task(description, total=steps)
-        else:
-            self._bar.console.print(description)
+        for finished in self._bar.task_ids:
+            self._bar.remove_task(finished)
+        self._bar.console.print(description)
+        self._task = self._bar.add_task("", total=steps) if steps else None
 
     def step(self, kind: str, best: float | None) -> None:
         """Count a trial."""

@@ -47,15 +47,21 @@ def list_tasks(memory: MemoryOption = DEFAULT_MEMORY, as_json: JsonOption = Fals
         )
         for record in records
     ]
-    columns = ("task", "complete", "failed", "running", "best", "metric", "direction", "source", "changed", "space")
-    say_table(columns, rows, right=["complete", "failed", "running", "best"])
+    say_table(
+        ("task", "complete", "failed", "running", "best", "metric", "direction", "source", "changed", "space"),
+        rows,
+        right=["complete", "failed", "running", "best"],
+        optional=["source", "space", "running", "failed", "changed", "direction", "metric"],
+    )
     say(_totals(len(records), sum(record.trials.total for record in records)))
 
 
 def show_task(
     task: TaskArgument,
     memory: MemoryOption = DEFAULT_MEMORY,
-    trials: Annotated[int, typer.Option("--trials", min=0, help="How many trials to print, best first.")] = 10,
+    trials: Annotated[
+        int, typer.Option("--trials", min=0, metavar="N", help="How many trials to print, best first.")
+    ] = 10,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:

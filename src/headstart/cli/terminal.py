@@ -1,6 +1,7 @@
 """What commands print: results on standard output, everything else on standard error."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,8 +12,7 @@ import typer
 from headstart.errors import HeadstartError
 
 if TYPE_CHECKING:
-    from rich.console import Console, JustifyMethod
-    from rich.table import Table
+    from rich.console import JustifyMethod
 
 WIDE = 10_000
 """Columns where nobody looks: a pipe gets its lines whole."""
@@ -35,37 +35,52 @@ def note(text: str) -> None:
 def say_json(value: object) -> None:
     """Print ``value`` as JSON: on one line each where another program reads, indented for people."""
     indent = 2 if sys.stdout.isatty() else None
-    typer.echo(json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False))
+    typer.echo(json.dumps(value, indent=indent, allow_nan=False))
 
 
-def console(*, stderr: bool = False) -> "Console":
-    """Return a console that prints text as it is: names may hold brackets and colons."""
-    from rich.console import Console  # a tenth of a second that only tables need
+def say_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = (), optional: Iterable[str] = ()
+) -> None:
+    """Print a table as wide as the terminal allows; a pipe gets its lines whole.
 
-    found = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
-    if not found.is_terminal and not stderr:
-        found.width = WIDE
-    return found
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> "Table":
-    """Return a table; the columns named in ``right`` are numbers."""
-    from rich.box import SIMPLE_HEAD
+    Args:
+        columns: Headings.
+        rows: Cells.
+        right: Headings of numbers.
+        optional: Headings of columns to leave out, one after the other, where the terminal is too narrow for all.
+    """
+    from rich.box import SIMPLE_HEAD  # a tenth of a second that only tables need
+    from rich.console import Console
     from rich.table import Table
 
-    found = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    # names may hold brackets and colons, which are text
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDE
+    cells = [list(row) for row in rows]
+    shown = _fitting(columns, cells, list(optional), console.width)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     numbers = set(right)
-    for column in columns:
-        justify: JustifyMethod = "right" if column in numbers else "left"
-        found.add_column(column, justify=justify, overflow="fold", no_wrap=column in numbers)
-    for row in rows:
-        found.add_row(*row)
-    return found
+    for place in shown:
+        justify: JustifyMethod = "right" if columns[place] in numbers else "left"
+        table.add_column(columns[place], justify=justify, overflow="fold", no_wrap=columns[place] in numbers)
+    for row in cells:
+        table.add_row(*(row[place] for place in shown))
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        say(line.rstrip())
 
 
-def say_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
-    """Print a table as wide as the terminal allows."""
-    console().print(table(columns, rows, right=right))
+def _fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str], width: int) -> list[int]:
+    """Return the places of the columns that are shown."""
+    widths = [max(len(cell) for cell in (column, *(row[i] for row in rows))) for i, column in enumerate(columns)]
+    shown = list(range(len(columns)))
+    for name in optional:
+        if sum(widths[place] + 3 for place in shown) - 3 <= width:
+            break
+        shown.remove(columns.index(name))
+    return shown
 
 
 def say_pairs(pairs: Iterable[tuple[str, str]]) -> None:

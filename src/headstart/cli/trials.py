@@ -4,7 +4,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -18,6 +18,9 @@ from headstart.cli.arguments import (
     method_names,
 )
 from headstart.cli.terminal import config_words, note, number, say, say_json, say_pairs, say_table
+
+if TYPE_CHECKING:
+    from headstart.memory import Memory, TaskRecord
 
 NumberArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="Number of the trial.", show_default=False)]
 
@@ -38,9 +41,9 @@ def suggest(
         str, typer.Option("--method", metavar="NAME", help="How to choose.", autocompletion=method_names)
     ] = "auto",
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Seed of a new task, for a sequence that repeats.")
+        int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of a new task, for a sequence that repeats.")
     ] = None,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many trials.")] = 1,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, metavar="N", help="How many trials.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each trial.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -54,7 +57,7 @@ def suggest(
 
     given = None if space is None else Space.load(space)
     with Memory(memory, create=given is not None) as opened:
-        record = None if given is not None else opened.task(task)
+        record = None if given is not None else _begun(opened, task)
         optimizer = Optimizer(
             given if record is None else record.space,
             task=task,
@@ -145,9 +148,10 @@ def explain(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Say why a trial was proposed: what was expected of it, and which past tasks weighed most.
+    """Say why a trial was proposed.
 
-    The answer is computed from what the memory holds now: past tasks that came later weigh, too.
+    That is: what was expected of it, and which past tasks weighed most. The answer is computed from what the memory
+    holds now: past tasks that came later weigh, too.
     """
     from headstart.errors import TrialError
     from headstart.memory import Memory
@@ -183,6 +187,16 @@ def explain(
     if explanation.numbers:
         say()
         say_pairs((name.replace("_", " "), number(found)) for name, found in explanation.numbers.items())
+
+
+def _begun(memory: "Memory", task: str) -> "TaskRecord":
+    """Return a task that must be there, since no Space came with the command."""
+    from headstart.errors import TaskNotFoundError
+
+    try:
+        return memory.task(task)
+    except TaskNotFoundError as error:
+        raise TaskNotFoundError(f"{error} Add --space FILE to begin it.") from None
 
 
 def _number(text: str | None) -> float | None:

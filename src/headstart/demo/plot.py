@@ -1,7 +1,7 @@
 """The curve of the demo as a PNG; needs matplotlib, which the "plots" extra brings."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -73,19 +73,33 @@ def _annotate(axes: Any, comparison: Comparison) -> None:
     past = len(comparison.past)
     axes.set_title(f"{comparison.task}: {past} past tasks in the memory", loc="left", fontweight="bold")
     axes.set_xlabel(f"trial ({shown})")
-    axes.set_ylabel("best cross-validated error so far (%)")
+    axes.set_ylabel("best error so far (%)")
     axes.set_xlim(0.5, comparison.trials + 0.5)
     axes.set_xticks(_ticks(comparison.trials))
-    # one unlucky first trial would press everything else against the bottom
-    means = 100 * np.concatenate([comparison.curves_with.mean(axis=0), comparison.curves_without.mean(axis=0)])
-    highest = cast("float", max(means.max(), 100 * comparison.error_of_defaults))
-    lowest = 100 * float(min(comparison.curves_with.min(), comparison.curves_without.min()))
-    margin = 0.06 * max(highest - lowest, 0.1)
-    axes.set_ylim(max(0.0, lowest - margin), highest + margin)
+    _scale(axes, comparison)
     axes.grid(visible=True, color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper right")
+
+
+def _scale(axes: Any, comparison: Comparison) -> None:
+    """Use a logarithmic scale where there is no zero: first trials are many times worse than last ones."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    everything = [comparison.curves_with.ravel(), comparison.curves_without.ravel(), [comparison.error_of_defaults]]
+    errors = 100 * np.concatenate(everything)
+    low, high = float(errors.min()), float(errors.max())
+    if low <= 0.0:
+        axes.set_ylim(bottom=0.0)
+        return
+    axes.set_yscale("log")
+    axes.set_ylabel(f"{axes.get_ylabel()}, logarithmic scale")
+    axes.set_ylim(low / 1.15, high * 1.15)
+    few = high / low < 12  # then every whole number of a decade has room for its label
+    axes.yaxis.set_major_locator(LogLocator(subs=range(1, 10) if few else (1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _ticks(trials: int) -> list[int]:

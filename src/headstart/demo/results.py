@@ -107,19 +107,22 @@ def sentence(comparison: Comparison) -> str:
     assert needed_without is not None  # its own end
     seeds = f"mean of {len(comparison.with_memory)} seeds" if len(comparison.with_memory) > 1 else "one seed"
     if needed_with is not None and needed_with < needed_without:
+        better, _, worse = seeds_ahead(comparison, needed_with)
+        opening = "The memory helped" if better > worse else "The memory made no clear difference"
         return (
-            f"The memory helped: with it, {_trials(needed_with)} reached the error of {percent(end)} that took "
-            f"{_trials(needed_without)} without it ({seeds})."
+            f"{opening}: with it, {_trials(needed_with)} reached the error of {percent(end)} that took "
+            f"{_trials(needed_without)} without it ({seeds}; at that point {better} better with it, {worse} worse)."
         )
+    level = _at_the_end(float(with_[-1]), end, comparison.trials)
     if needed_with is not None and needed_with == needed_without:
         return (
-            f"The memory made no difference in the end: with and without it, {_trials(needed_with)} were needed for an "
-            f"error of {percent(end)} ({seeds})."
+            f"The memory saved no trials: with and without it, {_trials(needed_with)} "
+            f"{'was' if needed_with == 1 else 'were'} needed for an error of {percent(end)}; {level} ({seeds})."
         )
     if needed_with is not None:
         return (
-            f"The memory did not help in the end: with it, the error of {percent(end)} took {_trials(needed_with)}, "
-            f"without it {_trials(needed_without)} ({seeds})."
+            f"The memory did not help: with it, the error of {percent(end)} took {_trials(needed_with)}, without it "
+            f"{_trials(needed_without)}; {level} ({seeds})."
         )
     ahead = [count for count in comparison.checkpoints[:-1] if with_[count - 1] < without[count - 1] - 1e-12]
     early = f" It was ahead after {_listed(ahead)} {_word(ahead[-1])}, but" if ahead else ""
@@ -128,6 +131,12 @@ def sentence(comparison: Comparison) -> str:
         f"{start} after {_trials(comparison.trials)} the error was {percent(float(with_[-1]))} with it and "
         f"{percent(end)} without it ({seeds})."
     )
+
+
+def _at_the_end(with_: float, without: float, trials: int) -> str:
+    if with_ < without - 1e-12:
+        return f"after {_trials(trials)} it was {percent(with_)} with it"
+    return f"after {_trials(trials)} both were there"
 
 
 def percent(error: float) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.data import MetaDataset
+from headstart.data import MetaDataset, Observation
 from headstart.demo.processes import Report, Workers
 from headstart.demo.results import Comparison, Run, Step
 from headstart.demo.tasks import METRIC, SPACE, TASKS, task_named
@@ -70,24 +70,19 @@ class FillJob:
 
     def run(self, report: Report) -> float:
         """Return the seconds spent on evaluations."""
-        seconds = 0.0
         with Memory(self.location, create=False) as memory:
-            stored = memory.task(self.task)
-            if _told(stored) >= self.trials:
-                return seconds
-            objective = task_named(self.task).objective()
-            optimizer = Optimizer(
-                SPACE, task=self.task, memory=memory, method="random", metric=METRIC, seed=stored.seed
-            )
-            for _ in range(self.trials - _told(stored)):
-                trial = optimizer.ask()
-                start = time.perf_counter()
-                value = objective(trial.config)
-                duration = time.perf_counter() - start
-                optimizer.tell(trial, value, duration=duration)
-                seconds += duration
-                report("past", value)
-        return seconds
+            missing = self.trials - _told(memory.task(self.task))
+            if missing <= 0:
+                return 0.0
+            optimizer = Optimizer(SPACE, task=self.task, memory=memory)  # resumes with its own seed and method
+            new: list[Observation] = []
+
+            def count(_: Optimizer, observation: Observation) -> None:
+                new.append(observation)
+                report("past", observation.value)
+
+            optimizer.optimize(task_named(self.task).objective(), n_trials=missing, callbacks=[count])
+            return sum(one.duration or 0.0 for one in new)
 
 
 @dataclass(frozen=True)
@@ -146,8 +141,9 @@ def run_demo(settings: DemoSettings, *, phase: Phase, report: Report) -> Compari
         jobs = [FillJob(settings.memory, name, settings.past_trials) for name in settings.past_names]
         filling = sum(workers.run(jobs, report)) if any(missing.values()) else 0.0
         past = _past(memory, settings)
+        seeds = "one seed" if settings.seeds == 1 else f"{settings.seeds} seeds"
         phase(
-            f"Tuning {settings.task} with the memory and without, {settings.seeds} seeds",
+            f"Tuning {settings.task} with the memory and without, {seeds}",
             2 * settings.seeds * settings.trials,
         )
         defaults, pairs = _compare(workers, past, settings, report)

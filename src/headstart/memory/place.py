@@ -97,7 +97,7 @@ def prepare_file(place: Place, path: Path, *, create: bool) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise MemoryStoreError(
-            f"{cut(shown)} cannot be looked at or made: {reason}. Give another path, or change the folder's rights."
+            f"{shown[:200]} cannot be read or made: {reason}. Give another path, or change the folder's rights."
         ) from error
 
 

@@ -83,7 +83,8 @@ def words(error: Exception, shown: str, timeout: float) -> str:
     """Return one line on what SQLite, or another database, says."""
     original = error.orig if isinstance(error, DBAPIError) else error
     text = next((line.strip() for line in str(original).splitlines() if line.strip()), type(original).__name__)
-    code = "SQLITE_CORRUPT" if isinstance(original, UnicodeError) else str(getattr(original, "sqlite_errorname", ""))
+    is_no_text = isinstance(original, UnicodeError) or text.startswith("Could not decode to UTF-8")
+    code = "SQLITE_CORRUPT" if is_no_text else str(getattr(original, "sqlite_errorname", ""))
     locked = f"was locked by another process for longer than {timeout:g} s. Nothing was written; try again"
     for start, line in (
         ("SQLITE_BUSY", locked),

@@ -6,8 +6,8 @@ before every ``ask``.
 """
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from headstart.arrays import Array, Rng
-from headstart.data import Direction, Explanation, MetaDataset, Observation, State, Trial
+from headstart.data import Direction, Explanation, MetaDataset, Observation, Trial
 from headstart.encoding import Encoding
-from headstart.errors import NotFittedError, SettingsError, TrialError
+from headstart.errors import NotFittedError, SettingsError, SpaceExhaustedError
 from headstart.optimizer import arguments, loop, suggestion
+from headstart.optimizer.ledger import Ledger
 from headstart.optimizer.pool import Pool, pool_of
-from headstart.optimizer.preparation import Choices, prepared
+from headstart.optimizer.preparation import Choices, automatic, prepared, useful
 from headstart.optimizer.progress import bar
 from headstart.protocols import Acquisition, InitialDesign, Surrogate
 from headstart.space import Config, Space
+from headstart.space.values import is_count, shown
 
 if TYPE_CHECKING:
     from headstart.memory import Memory
@@ -68,7 +70,8 @@ class Optimizer:
             metric: What the values measure; past tasks of another metric are not used.
             bounds: Lowest and highest possible value, where they are known.
             method: "auto", a name such as "gp", or a configured Surrogate. "auto" is "prior-gp" with past tasks and
-                "gp" without; a resumed task goes on with the method it began with.
+                "gp" without. A resumed task goes on with the method that it began with; one that was configured must
+                be given again, since a memory keeps its name only.
             initial_design: Who gives the first configurations: "auto", a name such as "sobol", or a configured design.
             initial_trials: How many observations the initial design waits for; as many as the method needs when None.
             acquisition: How predictions are rated; the method's own when None.
@@ -82,12 +85,14 @@ class Optimizer:
         self._lock = RLock()
         self._memory = arguments.opened(memory)
         record = arguments.stored(self._memory, task, space, pool is not None)
+        arguments.check_text("metric", metric)
+        arguments.check_past(past)
         self.task = task
         """Name of the task."""
         self.space = record.space if record is not None and space is None else space
         """What may be asked; None for a pool of rows."""
         self.direction: Direction = arguments.checked_direction(
-            direction or (record.direction if record else "minimize")
+            (record.direction if record else "minimize") if direction is None else direction
         )
         """"minimize" or "maximize"."""
         self._sign = 1.0 if self.direction == "maximize" else -1.0
@@ -95,19 +100,19 @@ class Optimizer:
         self._bounds = arguments.checked_bounds(record.bounds if record is not None and bounds is None else bounds)
         self.seed = arguments.checked_seed(record.seed if record is not None and record.seed is not None else seed)
         """Of the sequence of asks."""
-        method = record.method if record is not None and record.method is not None and method == "auto" else method
         self._choices = Choices(method, initial_design, initial_trials, acquisition, self._inner_bounds)
         arguments.check_choices(self._choices)
         self._encoding = None if self.space is None else Encoding(self.space)
         self._pool: Pool | None = None if pool is None else pool_of(pool, self._encoding)
+        self._columns = self._pool.columns if self._pool is not None else cast("Encoding", self._encoding).columns
         self._given_past = past
         self._setup: suggestion.Setup | None = None
-        self._log: dict[int, Observation] = {}
-        self._told: list[int] = []
-        self._begun: dict[int, float] = {}
-        self._revision = -1
+        self._ledger = Ledger(self._memory, task, self._pool)
+        useful(past, self._columns)  # refuses those of another Space
         if self._memory is not None and task is not None and self.space is not None:
-            self._memory.create_task(
+            if method == "auto" and record is None:  # decided now: past tasks may come and go before it is resumed
+                method = automatic(useful(self._past(), self._columns))
+            record = self._memory.create_task(
                 task,
                 self.space,
                 direction=self.direction,
@@ -116,6 +121,8 @@ class Optimizer:
                 method=method if isinstance(method, str) else method.name,
                 bounds=self._bounds,
             )
+            if self._choices.method == "auto" and record.method is not None:
+                self._choices = replace(self._choices, method=record.method)
 
     @property
     def method(self) -> str:
@@ -126,8 +133,8 @@ class Optimizer:
     def trials(self) -> list[Observation]:
         """All trials by number, those that are out included."""
         with self._lock:
-            self._read_memory()
-            return [self._log[number] for number in sorted(self._log)]
+            self._ledger.read()
+            return [_copy(self._ledger.by_number[number]) for number in sorted(self._ledger.by_number)]
 
     @property
     def best(self) -> Observation:
@@ -149,16 +156,19 @@ class Optimizer:
         """Return the configuration to try next, or a batch of ``n``.
 
         Trials that are out, of this batch or an earlier one, count with the values that the model expects, so that no
-        two are alike.
+        two are alike. A batch is shorter where the Space, or the pool, has no more configurations.
 
         Raises:
             SpaceExhaustedError: Every configuration was handed out.
         """
         if n is None:
             return self._ask_one()
-        if isinstance(cast("object", n), bool) or not isinstance(cast("object", n), int) or n < 1:
-            raise SettingsError(f"ask: n must be a whole number of at least 1, got {n!r}.")
-        return [self._ask_one() for _ in range(n)]
+        if not is_count(n, 1):
+            raise SettingsError(f"ask: n must be a whole number of at least 1, got {shown(n)}.")
+        batch = [self._ask_one()]
+        with suppress(SpaceExhaustedError):
+            batch.extend(self._ask_one() for _ in range(n - 1))
+        return batch
 
     def tell(
         self,
@@ -183,16 +193,18 @@ class Optimizer:
             DataError: The value is no number.
         """
         with self._lock:
-            number = self._number_of(trial)
+            number = self._ledger.open_number_of(trial, "tell")
             state, found = arguments.outcome_of(value, failed, f"The value of trial {number}")
-            if duration is None and number in self._begun:
-                duration = time.monotonic() - self._begun[number]
-            self._finish(number, state, found, duration, metadata)
+            self._ledger.finish(number, state, found, duration=duration, metadata=metadata)
 
     def abandon(self, trial: Trial | int) -> None:
-        """Give a trial back that nobody will tell; its configuration is not handed out again."""
+        """Give a trial back that nobody will tell; its configuration is not handed out again.
+
+        Raises:
+            TrialError: ``ask`` never handed this trial out, or it is not out any more.
+        """
         with self._lock:
-            self._finish(self._number_of(trial), "abandoned", None, None, None)
+            self._ledger.finish(self._ledger.open_number_of(trial, "abandon"), "abandoned")
 
     def add_observation(
         self,
@@ -213,17 +225,11 @@ class Optimizer:
             metadata: JSON values to keep with it.
         """
         with self._lock:
-            self._read_memory()
+            self._ledger.read()
             state, found = arguments.outcome_of(value, failed, "The value of an observation")
             config, row = self._placed(config)
-            number = max(self._log, default=-1) + 1
-            if self._memory is not None and self.task is not None:
-                number = self._memory.add_observation(
-                    self.task, config, found, failed=state == "failed", duration=duration, metadata=metadata
-                )
-            trial = Trial(number, config, row, "added", len(self._told))
-            self._keep(Observation(trial, state, found, duration, dict(metadata or {})))
-            return trial
+            trial = Trial(self._ledger.next_number, config, row, "added", len(self._ledger.told))
+            return _copy_trial(self._ledger.add(trial, state, found, duration=duration, metadata=metadata))
 
     def explain(self, trial: Trial | int) -> Explanation:
         """Return why ``trial`` was proposed: what the model knew and expected then, and which past tasks weighed most.
@@ -232,16 +238,14 @@ class Optimizer:
             TrialError: There is no such trial.
         """
         with self._lock:
-            self._read_memory()
-            number = trial.number if isinstance(trial, Trial) else trial
-            if number not in self._log:
-                raise TrialError(f"explain() got trial {number!r}, which this task does not have.")
-            trial = self._log[number].trial
+            number = self._ledger.number_of(trial, "explain")
+            trial = self._ledger.by_number[number].trial
             setup = self._ready()
             if trial.origin != setup.surrogate.name:
                 return Explanation(_origin_in_words(trial.origin))
-            told = self._told[: trial.told_before]
-            history = replace(self._history(told), pending=np.empty((0, len(setup.domain.columns))))
+            told = self._ledger.told[: trial.told_before]
+            earlier = [one for one in self._ledger.by_number.values() if one.number < number or one.number in told]
+            history = self._history(earlier, told)
             with loop.one_thread():
                 posterior = suggestion.fitted(setup, history, rng=self._rng(_ASKING, number))
                 found = suggestion.explained(posterior, self._rows([trial])[0], self._sign)
@@ -278,6 +282,8 @@ class Optimizer:
             NotFittedError: Not a single trial has a value.
         """
         limits = loop.Limits(n_trials, timeout, n_jobs)
+        callbacks = tuple(callbacks) if isinstance(cast("object", callbacks), Iterable) else (cast("Any", callbacks),)
+        arguments.check_loop(function, catch, callbacks)
         if n_trials is None and timeout is None and self._pool is None and math.isinf(cast("Space", self.space).size):
             raise SettingsError("optimize: a Space without end needs n_trials, timeout, or both.")
         watchers = [self._watcher(callback) for callback in callbacks]
@@ -286,36 +292,36 @@ class Optimizer:
         return self.best
 
     def _watcher(self, callback: Callable[["Optimizer", Observation], object]) -> Callable[[int], object]:
-        return lambda number: callback(self, self._log[number])
+        return lambda number: callback(self, _copy(self._ledger.by_number[number]))
 
     def _best_in_words(self) -> str:
-        complete = [one.value for one in self._log.values() if one.value is not None]
+        with self._lock:
+            complete = [one.value for one in self._ledger.by_number.values() if one.value is not None]
         return f"best {max(complete) if self._sign > 0 else min(complete):.6g}" if complete else "no value yet"
 
     # ---- asking
 
     def _ask_one(self) -> Trial:
         with self._lock, loop.one_thread():
-            setup = self._ready()
-            self._read_memory()
-            number = max(self._log, default=-1) + 1
-            history = self._history(self._told)
-            chosen, origin = self._chosen(setup, history, number)
-            config, row = self._placed(chosen)
-            if self._memory is not None and self.task is not None:
-                number = self._memory.add_trial(self.task, config, origin=origin, told_before=len(self._told))
-            trial = Trial(number, config, row, origin, len(self._told))
-            self._log[number] = Observation(trial, "running")
-            self._begun[number] = time.monotonic()
-            return trial
+            trial = None
+            while trial is None:
+                self._ledger.read()
+                number, told = self._ledger.next_number, len(self._ledger.told)
+                chosen, origin = self._chosen(number)
+                config, row = self._placed(chosen)
+                trial = self._ledger.begin(Trial(number, config, row, origin, told))
+            return _copy_trial(trial)
 
-    def _chosen(self, setup: suggestion.Setup, history: suggestion.History, number: int) -> tuple[Config | int, str]:
+    def _chosen(self, number: int) -> tuple[Config | int, str]:
+        setup = self._ready()
+        history = self._history(self._ledger.by_number.values(), self._ledger.told)
         if self._starts_with_default(number) and self.space is not None and self.space.default is not None:
             return self.space.default, "default"
         if len(history.y) < setup.initial_trials:
             origin = setup.design.name
-            given = sum(one.trial.origin == origin for one in self._log.values())
-            return suggestion.next_by_design(setup, history, given, rng=self._rng(_DESIGN, 0)), origin
+            others = [one for one in self._ledger.by_number.values() if one.trial.origin != origin]
+            known, given = self._history(others, self._ledger.told), len(self._ledger.by_number) - len(others)
+            return suggestion.next_by_design(setup, history, known, given, rng=self._rng(_DESIGN, 0)), origin
         rng = self._rng(_ASKING, number)
         posterior = suggestion.fitted(setup, history, rng=rng)
         return suggestion.next_by_model(setup, posterior, history, rng=rng), setup.surrogate.name
@@ -328,27 +334,29 @@ class Optimizer:
     def _rng(self, stream: int, number: int) -> Rng:
         return np.random.default_rng([self.seed, stream, number])
 
-    def _history(self, told: Sequence[int]) -> suggestion.History:
-        """Return the trials as arrays; ``told`` says which of the told ones to count."""
-        complete = [self._log[n] for n in told if self._log[n].state == "complete"]
-        failed = [self._log[n] for n in told if self._log[n].state == "failed"]
-        running = [one for one in self._log.values() if one.state == "running"]
+    def _history(self, trials: Collection[Observation], told: Sequence[int]) -> suggestion.History:
+        """Return ``trials`` as arrays; ``told`` gives the order of those that count as told, the others are out."""
+        among = {one.number: one for one in trials}
+        known = [among.pop(number) for number in told if number in among]
+        complete = [one for one in known if one.state == "complete"]
+        failed = [one for one in known if one.state == "failed"]
+        out = [one for one in among.values() if one.state != "abandoned"]
         values = self._sign * np.array([cast("float", one.value) for one in complete], dtype=np.float64)
         space = self.space
         return suggestion.History(
             x=self._rows([one.trial for one in complete]),
             y=values if self._inner_bounds is None else np.clip(values, *self._inner_bounds),
-            pending=self._rows([one.trial for one in running]),
+            pending=self._rows([one.trial for one in out]),
             failed=self._rows([one.trial for one in failed]),
-            keys=frozenset() if space is None else frozenset(space.key(one.config) for one in self._log.values()),
-            rows=tuple(one.trial.row for one in self._log.values() if one.trial.row is not None),
+            keys=frozenset() if space is None else frozenset(space.key(one.config) for one in trials),
+            rows=tuple(one.trial.row for one in trials if one.trial.row is not None),
         )
 
     def _rows(self, trials: Sequence[Trial]) -> Array:
-        if self._pool is not None:
-            return self._pool.x[[cast("int", trial.row) for trial in trials]]
-        assert self._encoding is not None  # without a pool there is a Space
-        return self._encoding.encode([trial.config for trial in trials])
+        if self._encoding is not None:
+            return self._encoding.encode([trial.config for trial in trials])
+        assert self._pool is not None  # without a Space there is a pool
+        return self._pool.x[[cast("int", trial.row) for trial in trials]]
 
     def _placed(self, chosen: Config | int) -> tuple[Config, int | None]:
         """Return a configuration as it is handed out, and its row in the pool."""
@@ -374,60 +382,6 @@ class Optimizer:
         own = () if self.task is None else (self.task,)
         return self._memory.meta_dataset(self.space, exclude=own, metric=self._metric)
 
-    # ---- keeping
-
-    def _read_memory(self) -> None:
-        """Take over what this and other processes have stored since the last time."""
-        if self._memory is None or self.task is None:
-            return
-        revision = self._memory.task(self.task).revision
-        if revision == self._revision:
-            return
-        for one in self._memory.observations(self.task, since=self._revision):
-            row = None if self._pool is None else self._pool.row_of(one.config)
-            self._log[one.number] = replace(one, trial=replace(one.trial, row=row))
-        self._told = self._memory.told_order(self.task)
-        self._revision = revision
-
-    def _number_of(self, trial: Trial | int) -> int:
-        """Return the number of a trial that may be told."""
-        self._read_memory()
-        number = trial.number if isinstance(trial, Trial) else trial
-        if isinstance(number, bool) or not isinstance(cast("object", number), int) or number not in self._log:
-            raise TrialError(
-                f"tell() got trial {number!r}, which ask() never handed out. Use add_observation() for results from "
-                "elsewhere."
-            )
-        known = self._log[number]
-        if isinstance(trial, Trial) and trial.config != known.config:
-            raise TrialError(
-                f"tell() got trial {number}, but with another configuration than ask() handed out. Tell it to the "
-                "Optimizer that handed it out."
-            )
-        if known.state not in ("running", "abandoned"):
-            raise TrialError(
-                f"Trial {number} was told before: it is {known.state}. Use add_observation() for a second result."
-            )
-        return number
-
-    def _finish(
-        self,
-        number: int,
-        state: State,
-        value: float | None,
-        duration: float | None,
-        metadata: Mapping[str, Any] | None,
-    ) -> None:
-        if self._memory is not None and self.task is not None:
-            self._memory.finish_trial(self.task, number, state=state, value=value, duration=duration, metadata=metadata)
-        self._begun.pop(number, None)
-        self._keep(Observation(self._log[number].trial, state, value, duration, dict(metadata or {})))
-
-    def _keep(self, observation: Observation) -> None:
-        self._log[observation.number] = observation
-        if observation.state in ("complete", "failed"):
-            self._told.append(observation.number)
-
     @property
     def _inner_bounds(self) -> tuple[float, float] | None:
         """Return the bounds, larger is better."""
@@ -437,7 +391,7 @@ class Optimizer:
         return (low, high) if self._sign > 0 else (-high, -low)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**{name: value for name, value in self.__dict__.items() if name != "_lock"}, "_begun": {}}
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -445,7 +399,16 @@ class Optimizer:
 
     def __repr__(self) -> str:
         name = "" if self.task is None else f"task={self.task!r}, "
-        return f"Optimizer({name}direction={self.direction!r}, trials={len(self._log)})"
+        return f"Optimizer({name}direction={self.direction!r}, trials={len(self._ledger.by_number)})"
+
+
+def _copy_trial(trial: Trial) -> Trial:
+    """Return ``trial`` with a configuration of its own: users take theirs apart."""
+    return replace(trial, config=dict(trial.config))
+
+
+def _copy(observation: Observation) -> Observation:
+    return replace(observation, trial=_copy_trial(observation.trial), metadata=dict(observation.metadata))
 
 
 def _origin_in_words(origin: str) -> str:

@@ -4,14 +4,14 @@ import logging
 import math
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Protocol
 
 from headstart.data import Trial
-from headstart.errors import DataError, SettingsError, SpaceExhaustedError
+from headstart.errors import DataError, HeadstartError, SettingsError, SpaceExhaustedError
 from headstart.space import Config
 from headstart.space.values import as_number, is_count
 
@@ -99,6 +99,7 @@ def run(
     began, asked, done = time.monotonic(), 0, 0
     running: dict[int, Trial] = {}
     results: SimpleQueue[_Outcome] = SimpleQueue()
+    outcome: _Outcome | None = None
     failure: BaseException | None = None
     stopping = False
     try:
@@ -122,7 +123,8 @@ def run(
             outcome = results.get()
             if isinstance(outcome.error, KeyboardInterrupt):
                 raise outcome.error
-            failure = _told(optimizer, outcome, catch) or failure
+            error = _told(optimizer, outcome, catch)
+            failure = failure if error is None else error
             del running[outcome.trial.number]
             done += 1
             stopping = stopping or failure is not None
@@ -133,9 +135,9 @@ def run(
                     watcher(outcome.trial.number)
                 except StopIteration:
                     stopping = True
-    finally:
-        for trial in running.values():  # only where something interrupted us
-            optimizer.abandon(trial)
+    except BaseException:
+        _give_back(optimizer, running, [outcome, *_drained(results)], catch)
+        raise
     if failure is not None:
         raise failure
 
@@ -143,6 +145,28 @@ def run(
 def _may_begin(limits: Limits, asked: int, began: float) -> bool:
     left = math.inf if limits.n_trials is None else limits.n_trials - asked
     return left > 0 and (limits.timeout is None or time.monotonic() - began < limits.timeout)
+
+
+def _drained(results: SimpleQueue[_Outcome]) -> list[_Outcome]:
+    return [results.get() for _ in range(results.qsize())]
+
+
+def _give_back(
+    optimizer: AsksAndTells,
+    running: dict[int, Trial],
+    arrived: Sequence[_Outcome | None],
+    catch: type[Exception] | tuple[type[Exception], ...],
+) -> None:
+    """Tell what has a result when something interrupts the loop, and abandon what has none."""
+    for outcome in arrived:
+        if outcome is None or isinstance(outcome.error, KeyboardInterrupt) or outcome.trial.number not in running:
+            continue
+        with suppress(HeadstartError):  # the interruption may have come after it was told
+            _told(optimizer, outcome, catch)
+        del running[outcome.trial.number]
+    for trial in running.values():
+        with suppress(HeadstartError):
+            optimizer.abandon(trial)
 
 
 def _evaluated(function: Callable[[Config], Any], trial: Trial) -> _Outcome:

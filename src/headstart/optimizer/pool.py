@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from headstart.arrays import Array, frozen
+from headstart.arrays import Array, BoolArray, frozen
 from headstart.data import TaskData
 from headstart.encoding import Columns, Encoding
 from headstart.errors import ConfigError, SettingsError
@@ -15,7 +15,7 @@ from headstart.space import Config, Space
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Rows that may be asked, with their configurations."""
+    """Rows that may be asked, with their configurations. Equal rows are one configuration: the first stands for all."""
 
     x: Array
     """[N, d]"""
@@ -23,8 +23,15 @@ class Pool:
     configs: tuple[Config, ...]
     """Of each row; column names with numbers where there is no Space."""
     rows: Mapping[tuple[object, ...], int]
-    """The row of each configuration."""
+    """The first row of each configuration."""
     space: Space | None
+
+    @property
+    def is_first(self) -> BoolArray:
+        """[N] whether no earlier row is the same configuration."""
+        first = np.zeros(len(self.x), dtype=np.bool_)
+        first[list(self.rows.values())] = True
+        return first
 
     def placed(self, chosen: Config | int) -> tuple[Config, int]:
         """Return configuration and row of either.
@@ -39,13 +46,19 @@ class Pool:
             return dict(self.configs[row]), row
         if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < len(self.x):
             raise ConfigError(f"A row of the pool must be a whole number below {len(self.x)}, got {chosen!r:.80}.")
-        return dict(self.configs[int(chosen)]), int(chosen)
+        config = self.configs[int(chosen)]
+        return dict(config), self.rows[_key(config, self.space)]
 
     def row_of(self, config: Config) -> int | None:
         """Return the row of a configuration, None where the pool does not have it."""
-        if self.space is not None:
-            return self.rows.get(self.space.key(self.space.validate(config)))
-        return self.rows.get(tuple(config.items()))
+        try:
+            return self.rows.get(_key(config if self.space is None else self.space.validate(config), self.space))
+        except TypeError:  # values that cannot be looked up are nobody's
+            return None
+
+
+def _key(config: Config, space: Space | None) -> tuple[object, ...]:
+    return tuple(sorted(config.items())) if space is None else space.key(config)
 
 
 def pool_of(given: Sequence[Config] | Array, encoding: Encoding | None) -> Pool:
@@ -56,21 +69,22 @@ def pool_of(given: Sequence[Config] | Array, encoding: Encoding | None) -> Pool:
         ConfigError: A configuration does not belong to the Space.
         DataError: Rows leave the unit cube.
     """
-    if not isinstance(cast("object", given), Sequence | np.ndarray) or isinstance(given, str) or len(given) == 0:
+    is_list = isinstance(cast("object", given), Sequence) and not isinstance(given, str | bytes)
+    if not (is_list or (isinstance(given, np.ndarray) and given.ndim)) or len(given) == 0:
         raise SettingsError("Optimizer: pool must be a list of configurations or rows, at least one.")
     if not isinstance(given[0], Mapping):
         if encoding is not None:
             raise SettingsError("Optimizer: the pool of a Space must hold its configurations, not rows of numbers.")
         data = TaskData(cast("Array", given), np.zeros(len(given)), name="pool")
-        configs: tuple[Config, ...] = tuple({f"x{j}": value for j, value in enumerate(row)} for row in data.x.tolist())
-        keys: dict[tuple[object, ...], int] = {
-            tuple(config.items()): row for row, config in reversed(list(enumerate(configs)))
-        }
         assert data.columns is not None  # TaskData always sets it
-        return Pool(data.x, data.columns, configs, keys, None)
+        rows: list[Config] = [{f"x{j}": value for j, value in enumerate(row)} for row in data.x.tolist()]
+        return _pool(data.x, data.columns, rows, None)
     if encoding is None:
         raise SettingsError("Optimizer: a pool of configurations needs their space. Give it first.")
-    space = encoding.space
-    configs = tuple(space.validate(config) for config in cast("Sequence[Config]", given))
-    keys = {space.key(config): row for row, config in reversed(list(enumerate(configs)))}
-    return Pool(frozen(encoding.encode(configs)), encoding.columns, configs, keys, space)
+    configs = [encoding.space.validate(config) for config in cast("Sequence[Config]", given)]
+    return _pool(frozen(encoding.encode(configs)), encoding.columns, configs, encoding.space)
+
+
+def _pool(x: Array, columns: Columns, configs: Sequence[Config], space: Space | None) -> Pool:
+    rows = {_key(config, space): row for row, config in reversed(list(enumerate(configs)))}
+    return Pool(x, columns, tuple(configs), rows, space)

@@ -46,13 +46,11 @@ def prepared(
         rng: For whatever is learned or drawn.
     """
     columns = pool.columns if pool is not None else cast("Encoding", encoding).columns
-    past = _useful(past, columns)
+    past = useful(past, columns)
     if past is not None and past.reference is None:
         rows = pool.x if pool is not None else spread_rows(cast("Encoding", encoding), rng=rng)
         past = MetaDataset(past.tasks, past.columns, rows)
-    method = choices.method
-    if method == "auto":
-        method = "gp" if past is None else "prior-gp"
+    method = automatic(past) if choices.method == "auto" else choices.method
     recipe = surrogates.surrogate_named(method)() if isinstance(method, str) else method
     surrogate = _learned(recipe, past, rng)
     design = choices.initial_design
@@ -65,7 +63,7 @@ def prepared(
         initial_trials = max(surrogate.minimum_observations, DESIGN_TRIALS if is_chosen else 0)
     if pool is not None:
         features = surrogate.features(pool.x) if isinstance(surrogate, SupportsFeatures) else None
-        domain = PoolDomain(pool.x, pool.columns, features)
+        domain = PoolDomain(pool.x, pool.columns, pool.is_first, features)
     else:
         known = cast("Encoding", encoding)
         domain = SpaceDomain(known, reference_of(known, past, surrogate, rng=rng))
@@ -81,8 +79,17 @@ def _learned(recipe: T, past: MetaDataset | None, rng: Rng) -> T:
     return cast("T", recipe.pretrain(past, rng=rng))
 
 
-def _useful(past: MetaDataset | None, columns: Columns) -> MetaDataset | None:
-    """Return the past tasks that have at least two values that differ; None without any."""
+def automatic(past: MetaDataset | None) -> str:
+    """Return the name of the method that "auto" stands for, given the past tasks that are useful."""
+    return "gp" if past is None else "prior-gp"
+
+
+def useful(past: MetaDataset | None, columns: Columns) -> MetaDataset | None:
+    """Return the past tasks that have at least two values that differ; None without any.
+
+    Raises:
+        DataError: They are of another Space.
+    """
     if past is None:
         return None
     if past.columns is not None and len(past.columns) != len(columns):

@@ -37,6 +37,8 @@ class PoolDomain:
     x: Array
     """[N, d]"""
     columns: Columns
+    is_first: BoolArray
+    """[N] whether no earlier row is the same configuration; the others are never proposed."""
     features: Array | None = None
     """[N, p] the surrogate's features of all rows."""
 
@@ -136,28 +138,32 @@ def _features(setup: Setup, x: Array) -> Array | None:
     return setup.surrogate.features(x) if isinstance(setup.surrogate, SupportsFeatures) else None
 
 
-def next_by_design(setup: Setup, history: History, position: int, *, rng: Rng) -> Config | int:
+def next_by_design(setup: Setup, history: History, others: History, position: int, *, rng: Rng) -> Config | int:
     """Return the configuration, or the row of the pool, that the initial design gives next.
+
+    A design is asked for its whole sequence each time, and what was handed out is passed over. It knows only the trials
+    that it did not propose itself: else its sequence would begin anew with each of its own.
 
     Args:
         setup: With the design.
-        history: What was handed out is passed over.
+        history: All trials.
+        others: Those that the design did not propose.
         position: How many this design has given so far.
-        rng: The same for every position, so that a design's sequence goes on where it was.
+        rng: The same for every position.
 
     Raises:
         SpaceExhaustedError: Everything was handed out.
     """
-    observed = TaskData(history.x, history.y, setup.domain.columns, setup.bounds)
+    observed = TaskData(others.x, others.y, setup.domain.columns, setup.bounds)
     if isinstance(setup.domain, PoolDomain):
         free = _free(setup.domain, history)
-        rows = np.flatnonzero(free)
-        if len(rows) == 0:
-            raise search.pool_exhausted(len(free))
+        rows = np.flatnonzero(_free(setup.domain, others))
         x = setup.domain.x[rows]
-        for proposed in setup.design.propose(observed, 1, Candidates(x, is_pool=True), rng=rng):
-            return int(rows[np.argmin(((x - proposed) ** 2).sum(axis=1))])
-        return int(rng.choice(rows))
+        for proposed in setup.design.propose(observed, position + 1, Candidates(x, is_pool=True), rng=rng):
+            row = int(rows[np.argmin(((x - proposed) ** 2).sum(axis=1))])
+            if free[row]:
+                return row
+        return int(rng.choice(np.flatnonzero(free)))
     encoding = setup.domain.encoding
     candidates = Candidates(setup.domain.reference.x, is_pool=False)
     for config in encoding.decode(setup.design.propose(observed, position + 1, candidates, rng=rng)):
@@ -180,8 +186,10 @@ def next_by_model(setup: Setup, posterior: Posterior, history: History, *, rng: 
 
 
 def _free(pool: PoolDomain, history: History) -> BoolArray:
-    free = np.ones(len(pool.x), dtype=np.bool_)
+    free = pool.is_first.copy()
     free[list(history.rows)] = False
+    if not free.any():
+        raise search.pool_exhausted(int(pool.is_first.sum()))
     return free
 
 

@@ -1,6 +1,5 @@
 """The Space: ordered parameters, the conditions between them, and everything that makes or checks a Config."""
 
-import math
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import product
@@ -305,7 +304,7 @@ def _count(space: Space) -> float:
     parents = [place for place in space.order if place in wanted]
     # None stands for all values of a parent that no condition names
     branches: list[list[Value | tuple[()]]] = [[*wanted[place], ()] for place in parents]
-    total = 0.0
+    total: float = 0
     seen: set[tuple[object, ...]] = set()
     for chosen in product(*branches):
         values = dict(zip(parents, chosen, strict=True))
@@ -319,10 +318,13 @@ def _count(space: Space) -> float:
         if key in seen:  # parents that do not apply have no values of their own
             continue
         seen.add(key)
-        ways = 1.0
+        ways: float = 1
         for place, parameter in enumerate(space.parameters):
-            if applies[place]:
-                others = parameter.size - len(wanted.get(place, ()))
-                ways *= parameter.size if place not in wanted else others if values[place] == () else 1.0
+            if applies[place] and place not in wanted:
+                ways *= parameter.size
+            elif applies[place] and values[place] == ():
+                ways *= parameter.size - len(wanted[place])
+            if ways == 0:
+                break  # nothing is left of a parent's values; a Float's infinity must not come after it
         total += ways
-    return total if not math.isnan(total) else math.inf
+    return total

@@ -30,6 +30,7 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception as error:  # a foreign object's own repr must not hide our message
         text = f"<{type(value).__name__}, whose repr fails: {type(error).__name__}>"
+    text = " ".join(text.split())  # messages are one line
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 

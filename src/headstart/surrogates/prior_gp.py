@@ -7,7 +7,7 @@ plain Gaussian process when that predicts the good observations better. The math
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -36,11 +36,14 @@ from headstart.numerics.past_prior import (
 from headstart.numerics.response import outlier_floor
 from headstart.protocols import Acquisition, Progress
 from headstart.surrogates.gaussian_process import GaussianProcess, GaussianProcessPosterior
-from headstart.surrogates.past_models import PastModels, Source, learn_past
+from headstart.surrogates.past_models import PastModels, Source, best_source, learn_past
 
 REFERENCE_ROWS = 512
 MODELS_KEPT, SMALLEST_WEIGHT = 8, 0.02
 GATE_FROM, GATE_MODELS, GATE_HEAD_START = 8, 4, 2.0
+NARROW_SHARE, NARROW_UNTIL = 0.5, 16
+"""A past that misleads has also chosen where to look. Where the gate hands over up to so many observations that vary
+less than this share of what the Space does, the plain process would know one corner only, and gets random rows first."""
 CHUNK_ROWS = 2048
 
 _LARGEST_EXPONENT = 700.0
@@ -55,6 +58,8 @@ class Past:
     """Past tasks, in the order of their models."""
     columns: int
     prior: PastPrior
+    width: float
+    """Variance of the rows that stand for the Space, summed over the columns."""
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction of its response scaled to [0, 1]."""
@@ -88,8 +93,9 @@ class PriorGP:
 
     name: ClassVar[str] = "prior-gp"
 
-    source: Source = "forest"
-    """What models a past task."""
+    source: Source | Literal["auto"] = "auto"
+    """What models a past task; by default a Gaussian process for short past tasks without rows in common, else a
+    forest."""
     trees: int | None = None
     """Trees per past task; by default 60 up to 100 past tasks, then fewer, down to 10 at 600 and more."""
     gate: GaussianProcess | None = field(default_factory=GaussianProcess)
@@ -100,8 +106,8 @@ class PriorGP:
     """For callers that use ``predict``; the posterior scores itself by the mixture's log-EI."""
 
     def __post_init__(self) -> None:
-        if self.source not in get_args(Source):
-            raise SettingsError(f"PriorGP: source must be 'forest', 'gp' or 'both', got {self.source!r}.")
+        if self.source != "auto" and self.source not in get_args(Source):
+            raise SettingsError(f"PriorGP: source must be 'auto', 'forest', 'gp' or 'both', got {self.source!r}.")
         if self.trees is not None and not 1 <= self.trees <= 10_000:
             raise SettingsError(f"PriorGP: trees must be between 1 and 10000, got {self.trees}.")
         if self.gate is not None and self.gate.response == "copula":
@@ -140,9 +146,12 @@ class PriorGP:
         tasks = [task for task in past.tasks if len(task) >= 2 and np.ptp(task.y) > 0]
         if not tasks:
             return replace(self, past=None)
-        models = learn_past(tasks, self.source, trees=self.trees, rng=rng, progress=progress)
-        prior = past_prior(models.predict(_reference_rows(past, tasks, rng)))
-        return replace(self, past=Past(models, tuple(task.name for task in tasks), tasks[0].x.shape[1], prior))
+        rows = _space_rows(past, tasks, rng)
+        source = best_source(tasks, rows) if self.source == "auto" else self.source
+        models = learn_past(tasks, source, trees=self.trees, rng=rng, progress=progress)
+        prior = past_prior(models.predict(np.concatenate([rows, best_row(tasks)])))
+        names = tuple(task.name for task in tasks)
+        return replace(self, past=Past(models, names, rows.shape[1], prior, float(rows.var(axis=0).sum())))
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction; no columns without a past."""
@@ -173,8 +182,9 @@ class PriorGP:
         components = _kept(past.prior, observed, z, weights)
         plain, odds = None, 1.0
         if self.gate is not None and len(y) >= GATE_FROM:
+            is_narrow = len(y) < NARROW_UNTIL and data.x.var(axis=0).sum() < NARROW_SHARE * past.width
             odds, alternative = _compare(self.gate, past.prior, observed, z, weights, rng)
-            plain = alternative if rng.random() >= odds else None
+            plain = replace(alternative, is_narrow=bool(is_narrow)) if rng.random() >= odds else None
         return PriorGPPosterior(past, components, ranges, z.max(axis=1), y, plain, odds)
 
 
@@ -196,6 +206,8 @@ class PlainModel:
     posterior: GaussianProcessPosterior
     acquisition: Acquisition
     hypothesis: int
+    is_narrow: bool = False
+    """Whether its observations cover too little of the Space to go by."""
 
     @property
     def unit(self) -> float:
@@ -259,9 +271,14 @@ class PriorGPPosterior:
         return Prediction(first, np.sqrt(np.maximum(second - first**2, 0.0)), noise=noise**0.5)
 
     def score(self, x: Array, *, features: Array | None = None, rng: Rng) -> Array:
-        """Return log-EI [k] of the mixture, or of the plain process; without observations the prior mean."""
+        """Return log-EI [k] of the mixture, or of the plain process; without observations the prior mean.
+
+        Where the plain process has seen one corner of the Space only, the scores are random.
+        """
         if self.plain is not None:
             self.past.check_rows(x, "PriorGP posterior")
+            if self.plain.is_narrow:
+                return rng.random(len(x))
             posterior = self.plain.posterior
             return self.plain.acquisition(posterior.predict(x), posterior.incumbent)
         moments = self._moments(x, features)
@@ -287,10 +304,10 @@ class PriorGPPosterior:
         order = np.argsort(-weights, kind="stable")
         ranked = tuple((self.past.names[int(i)], float(weights[i])) for i in order)
         if self.plain is not None:
-            summary = (
-                f"The past predicts this task badly (trusted with probability {self.odds:.0%}); "
-                "the plain Gaussian process chose."
+            chooser = (
+                "chance chose, to see more of the Space" if self.plain.is_narrow else "the plain Gaussian process chose"
             )
+            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); {chooser}."
         elif len(self.y) == 0:
             summary = f"Nothing is observed yet: the configuration that {len(ranked)} past tasks like best on average."
         else:
@@ -368,10 +385,10 @@ def _log_normal_density(value: Array, mean: Array, variance: Array) -> Array:
     return -0.5 * ((value - mean) ** 2 / variance + np.log(2 * np.pi * variance))
 
 
-def _reference_rows(past: MetaDataset, tasks: Sequence[TaskData], rng: Rng) -> Array:
-    """Return rows that stand for the Space: the given ones and the past's best, or else a sample of past rows."""
+def _space_rows(past: MetaDataset, tasks: Sequence[TaskData], rng: Rng) -> Array:
+    """Return rows that stand for the Space: the given ones, or else a sample of past rows."""
     if past.reference is not None and len(past.reference):
-        return np.concatenate([past.reference, best_row(tasks)])
+        return past.reference
     rows = np.concatenate([task.x for task in tasks])
     if len(rows) <= REFERENCE_ROWS:
         return rows
