@@ -67,7 +67,9 @@ def past_of(
         configs = space.sample(rows, rng=rng)
         values = np.array([objective(config) for config in configs])
         scale, shift = rng.uniform(0.5, 2.0), rng.normal()
-        past.append(TaskData(encoding.encode(configs), sign * (shift + scale * values), encoding.columns, name=f"past {t}"))
+        past.append(
+            TaskData(encoding.encode(configs), sign * (shift + scale * values), encoding.columns, name=f"past {t}")
+        )
     return MetaDataset(tuple(past), encoding.columns)
 
 

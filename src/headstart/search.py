@@ -27,6 +27,14 @@ SMALL_SPACE = 4096
 """A Space of at most so many configurations is searched whole."""
 NEAR_FAILURE = 0.5
 """How far, at most, a failed trial keeps others away (Euclidean distance of encoded rows)."""
+SUCCESS_WEIGHT = 2.0
+"""A row is avoided unless it is so many times farther from any failed trial than from one that worked.
+
+With 1, where the values improve towards the edge of the region that fails, three suggestions in four fail for good;
+with 4 the edge itself is hardly ever reached.
+"""
+NEAR_PENDING = 0.01
+"""Rows nearer than this to a trial that is out wait for its value: models of noisy values would ask there again."""
 
 Scores: TypeAlias = Callable[[Array, Array | None], Array]
 """Rows [k, d] and, where known, their features [k, p] to scores [k], larger is better."""
@@ -87,7 +95,7 @@ def in_chunks(scores: Scores, x: Array, features: Array | None) -> Array:
 
 
 def near_failures(x: Array, failed: Array, complete: Array) -> BoolArray:
-    """Return which rows ``x`` are nearer to a failed trial than to any that worked, and near at all.
+    """Return which rows ``x`` are near a failed trial, and not much nearer to one that worked.
 
     What fails (out of memory, divergence) usually fails in a whole region; what worked bounds it.
     """
@@ -95,7 +103,12 @@ def near_failures(x: Array, failed: Array, complete: Array) -> BoolArray:
         return np.zeros(len(x), dtype=np.bool_)
     to_failed = _nearest(x, failed)
     limit = np.full(len(x), NEAR_FAILURE)
-    return to_failed < (np.minimum(limit, _nearest(x, complete)) if len(complete) else limit)
+    return to_failed < (np.minimum(limit, SUCCESS_WEIGHT * _nearest(x, complete)) if len(complete) else limit)
+
+
+def near_pending(x: Array, pending: Array) -> BoolArray:
+    """Return which rows ``x`` are all but the same as a trial that is out."""
+    return _nearest(x, pending) < NEAR_PENDING if len(pending) else np.zeros(len(x), dtype=np.bool_)
 
 
 def _nearest(x: Array, others: Array) -> Array:
@@ -164,6 +177,12 @@ class Seen:
     """[f, d] rows of the failed trials."""
     complete: Array
     """[m, d] rows of the complete trials."""
+    pending: Array
+    """[p, d] rows of the trials that are out."""
+
+    def avoided(self, x: Array) -> BoolArray:
+        """Return which rows ``x`` are handed out only when there are no others."""
+        return near_failures(x, self.failed, self.complete) | near_pending(x, self.pending)
 
 
 def best_in_space(
@@ -206,7 +225,7 @@ def best_in_space(
         fresh_rows = encoding.rows(candidates)
         rows = np.concatenate([reference.x, fresh_rows])
         rated = np.concatenate([scores(reference.x, reference.features), in_chunks(scores, fresh_rows, None)])
-    rated = np.where(near_failures(rows, seen.failed, seen.complete), -np.inf, rated)
+    rated = np.where(seen.avoided(rows), -np.inf, rated)
     order = best_first(rated, rng)
     if not joint:
         starts = order[: effort.starts]
@@ -232,7 +251,7 @@ def _climb(
         tried = units.mutations(space, parents, rng=rng, step=steps, share=share)
         rows = encoding.rows(tried)
         found = in_chunks(scores, rows, None)
-        found = np.where(near_failures(rows, seen.failed, seen.complete), -np.inf, found).reshape(m, effort.tries)
+        found = np.where(seen.avoided(rows), -np.inf, found).reshape(m, effort.tries)
         best = np.argmax(np.where(np.isnan(found), -np.inf, found), axis=1)
         gain = found[np.arange(m), best] > value
         here[gain] = tried.reshape(m, effort.tries, -1)[np.arange(m), best][gain]
@@ -250,8 +269,7 @@ def _best_of_all(scores: Scores, encoding: Encoding, seen: Seen, *, joint: bool,
         )
     x = encoding.encode(everything)
     free = np.ones(len(x), dtype=np.bool_)
-    avoided = near_failures(x, seen.failed, seen.complete)
-    return everything[best_of_pool(scores, x, None, free, avoided, joint=joint, rng=rng)]
+    return everything[best_of_pool(scores, x, None, free, seen.avoided(x), joint=joint, rng=rng)]
 
 
 def _first_new(space: Space, candidates: Array, order: IntArray, keys: Collection[tuple[object, ...]]) -> Config | None:

@@ -96,7 +96,9 @@ def test_an_unfinished_past_is_completed(tmp_path: Path) -> None:
     assert dict(found.past) == {"wine": 4, "diabetes": 4}
 
 
-@pytest.mark.parametrize("wrong", [{"task": "titanic"}, {"seeds": 0}, {"trials": 0}, {"past_trials": 1}, {"workers": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"task": "titanic"}, {"seeds": 0}, {"trials": 0}, {"past_trials": 1}, {"workers": 0}]
+)
 def test_wrong_settings_are_refused(tmp_path: Path, wrong: dict[str, int]) -> None:
     with pytest.raises(SettingsError, match="Demo"):
         replace(settings(tmp_path), **wrong)

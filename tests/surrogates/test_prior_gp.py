@@ -47,10 +47,10 @@ UNGATED = PriorGP(source="forest", trees=5, gate=None)
 NEW = rng(7).random((25, 2))
 
 
-def reference_features(surrogate: PriorGP, meta: MetaDataset) -> NDArray:
+def reference_rows(meta: MetaDataset) -> NDArray:
     assert meta.reference is not None
     best = np.array([task.x[np.argmax(task.y)] for task in meta.tasks])
-    return surrogate.features(np.concatenate([meta.reference, best]))
+    return np.concatenate([meta.reference, best])
 
 
 class Textbook:
@@ -58,7 +58,7 @@ class Textbook:
 
     def __init__(self, surrogate: PriorGP, meta: MetaDataset, data: TaskData) -> None:
         self.surrogate, self.data = surrogate, data
-        self.reference = reference_features(surrogate, meta)
+        self.reference = surrogate.features(reference_rows(meta))
         low, high = float(data.y.min()), float(data.y.max())
         if data.bounds is not None:
             self.ranges = [(data.bounds[1], data.bounds[0])]
@@ -219,6 +219,32 @@ def test_negated_past_hands_over_to_the_plain_process() -> None:
     np.testing.assert_array_equal(scores, GaussianProcess().acquisition(z.predict(NEW), z.incumbent))
     assert "plain Gaussian process" in posterior.explain(NEW[0]).summary
     assert replace(gated, gate=None).fit(data, rng=rng()).plain is None
+
+
+def test_a_past_that_misled_is_followed_by_random_rows() -> None:
+    """Fewer than two observations lie where the past expects little: the plain process knows one corner only."""
+    meta = past(sign=-1.0)
+    surrogate = PriorGP(trees=5).pretrain(meta, rng=rng())
+    space = np.concatenate([reference_rows(meta), rng(9).random((300, 2))])
+    expected = (-np.log(1.2 - surrogate.features(space))).mean(axis=1)
+    assert surrogate.past is not None
+    assert surrogate.past.median == pytest.approx(np.median(expected[: len(reference_rows(meta))]))
+    liked, disliked = space[expected > np.quantile(expected, 0.6)], space[expected < np.quantile(expected, 0.4)]
+
+    def fitted(few: int, many: int) -> PriorGPPosterior:
+        x = np.concatenate([disliked[:few], liked[:many]])
+        posterior = surrogate.fit(TaskData(x, objective(x)), rng=rng(2))
+        assert isinstance(posterior, PriorGPPosterior)
+        assert posterior.odds < 0.05
+        assert posterior.plain is not None
+        return posterior
+
+    assert fitted(1, 14).plain.is_blind
+    assert not fitted(2, 13).plain.is_blind
+    assert not fitted(1, 24).plain.is_blind
+    blind = fitted(1, 14)
+    np.testing.assert_array_equal(blind.score(NEW, rng=rng(5)), rng(5).random(len(NEW)))
+    assert "chance chose" in blind.explain(NEW[0]).summary
 
 
 def test_true_past_is_trusted() -> None:

@@ -16,7 +16,7 @@ import typer
 
 from headstart._version import __version__
 from headstart.cli import demo, memory, space, trials
-from headstart.cli.terminal import InterruptedCommandError
+from headstart.cli.terminal import InterruptedCommandError, ReaderLeftError
 from headstart.errors import HeadstartError
 
 ERROR, USAGE, DEFECT, INTERRUPTED, CLOSED_PIPE = 1, 2, 70, 130, 141
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = run(given)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (ReaderLeftError, BrokenPipeError):
         code = CLOSED_PIPE
         # or Python would try to flush once more at its end, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -127,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
         except (KeyboardInterrupt, typer.Abort) as error:
             _complain(InterruptedCommandError("interrupted."), debug, error)
             return INTERRUPTED
-        except BrokenPipeError:
+        except ReaderLeftError:
             raise
         except Exception as error:
             return _usage(error, debug) if isinstance(error, _UsageError) else _defect(error, debug)

@@ -22,9 +22,16 @@ class InterruptedCommandError(HeadstartError, RuntimeError):
     """Ctrl-C, with what to tell the user."""
 
 
+class ReaderLeftError(Exception):
+    """Nobody reads standard output any more; not an OSError, which Typer would answer itself."""
+
+
 def say(text: str = "") -> None:
     """Print a line of the result."""
-    typer.echo(text)
+    try:
+        typer.echo(text)
+    except BrokenPipeError as error:
+        raise ReaderLeftError from error
 
 
 def note(text: str) -> None:
@@ -35,7 +42,7 @@ def note(text: str) -> None:
 def say_json(value: object) -> None:
     """Print ``value`` as JSON: on one line each where another program reads, indented for people."""
     indent = 2 if sys.stdout.isatty() else None
-    typer.echo(json.dumps(value, indent=indent, allow_nan=False))
+    say(json.dumps(value, indent=indent, allow_nan=False))
 
 
 def say_table(

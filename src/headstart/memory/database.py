@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, insert, inspect, select
@@ -41,9 +41,12 @@ class Database:
         if place.path is not None:
             prepare_file(place, place.path, create=create)
         self._file = None if place.path is None else identity(place.path)
-        self._engine = sqlite.engine(place, timeout) if place.is_sqlite else _server_engine(place, timeout)
+        self._made: list[sqlite.Interruptible] = []
+        engine = sqlite.engine(place, timeout, self._made) if place.is_sqlite else _server_engine(place, timeout)
+        self._engine = engine
         # Closed at the latest when the interpreter ends, so that SQLite leaves one file behind.
-        self._let_go = weakref.finalize(self, self._engine.dispose)
+        self._let_go = weakref.finalize(self, _close, engine, sqlite.keeper(place) if place.is_private else None)
+        self._is_torn = False
         _open_here.add(self)
         try:
             self._open(create)
@@ -85,15 +88,24 @@ class Database:
     @contextmanager
     def _turns(self) -> Generator[None]:
         """Let one thread of SQLite's through at a time, and say in words what a database raises."""
-        if self.place.is_sqlite:
-            self._turn.acquire()
-        try:
-            yield
-        except DATABASE_ERRORS as error:
-            raise MemoryStoreError(self.words(error)) from error
-        finally:
-            if self.place.is_sqlite:
-                self._turn.release()
+        with self._turn if self.place.is_sqlite else nullcontext():
+            try:
+                yield
+            except DATABASE_ERRORS as error:
+                raise MemoryStoreError(self.words(error)) from error
+            except Exception:
+                raise
+            except BaseException:  # Ctrl-C also interrupts SQLAlchemy, which may leave a transaction open
+                self._is_torn = True
+                self._mend()
+                raise
+
+    def _mend(self) -> None:
+        """Give back the lock of a transaction that was interrupted, and connect anew."""
+        for connection in self._made:
+            connection.give_up()
+        self._engine.dispose()
+        self._is_torn = False
 
     def _current(self) -> Engine:
         if self._closed:
@@ -109,6 +121,8 @@ class Database:
                 f"{self.place.shown} was moved, replaced or deleted while it was open. Nothing was written; put it "
                 "back, or open it again."
             )
+        if self._is_torn:
+            self._mend()
         return self._engine
 
     def _open(self, create: bool) -> None:
@@ -186,6 +200,12 @@ def _create_tables(connection: Connection) -> None:
         {"key": "created_by", "value": f"headstart {__version__}"},
     ]
     connection.execute(insert(schema.meta), rows)
+
+
+def _close(engine: Engine, keeper: sqlite3.Connection | None) -> None:
+    engine.dispose()
+    if keeper is not None:
+        keeper.close()
 
 
 def _server_engine(place: Place, timeout: float) -> Engine:

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
+from uuid import uuid4
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -40,7 +41,9 @@ def place_of(location: str | Path) -> Place:
     if not isinstance(cast("object", location), str | os.PathLike) or not str(location) or "\0" in str(location):
         raise MemoryStoreError(f"Memory: location must be a path or a URL, got {cut(location)}.")
     if location in {":memory:", "sqlite://", "sqlite:///:memory:"}:
-        return Place(make_url("sqlite://"), ":memory:")
+        # by a name of its own, so that it outlives each of its connections
+        query = {"mode": "memory", "cache": "shared", "uri": "true"}
+        return Place(URL.create("sqlite", database=f"file:headstart-{uuid4().hex}", query=query), ":memory:")
     if isinstance(location, str) and "://" in location:
         return _from_url(location)
     return _file(location)

@@ -2,6 +2,8 @@
 
 import sqlite3
 import time
+import weakref
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -14,31 +16,57 @@ WRITES = "headstart_writes"
 """Execution option of engines whose transactions write."""
 
 
-class _Kept(sqlite3.Connection):
-    """The only connection to a private memory: whoever closes it after an interrupted call must not lose it."""
+class Interruptible(sqlite3.Connection):
+    """A connection that can give up its locks while cursors of an interrupted call still live."""
+
+    _cursors: weakref.WeakSet[sqlite3.Cursor] | None = None
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        """Return a new cursor, and remember it."""
+        made: sqlite3.Cursor = super().cursor(factory)
+        if self._cursors is None:
+            self._cursors = weakref.WeakSet()
+        self._cursors.add(made)
+        return made
+
+    def give_up(self) -> None:
+        """End the transaction and all statements: one that is not at its end holds a lock beyond the transaction."""
+        for cursor in list(self._cursors or ()):
+            with suppress(sqlite3.Error):
+                cursor.close()
+        with suppress(sqlite3.Error):
+            self.rollback()
 
     def close(self) -> None:
-        """Keep it open, without what was left of a transaction."""
-        self.rollback()
+        """Give up all locks, and close."""
+        self.give_up()
+        super().close()
 
 
-def engine(place: Place, timeout: float) -> Engine:
-    """Return an engine with one connection; threads take turns."""
-    arguments: dict[str, Any] = {"timeout": timeout, "check_same_thread": False}
-    pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}
-    if place.is_private:
-        kept = sqlite3.connect(":memory:", factory=_Kept, **arguments)
-        made = create_engine(place.url, creator=lambda: kept, **pool)
+def engine(place: Place, timeout: float, made: list[Interruptible]) -> Engine:
+    """Return an engine of one connection, which threads take in turns.
 
-        def close(_: Engine) -> None:
-            sqlite3.Connection.close(kept)
+    Args:
+        place: Where the memory lies.
+        timeout: Seconds to wait for other processes that write.
+        made: Filled with the connection that was made last.
+    """
+    arguments: dict[str, Any] = {"timeout": timeout, "check_same_thread": False, "factory": Interruptible}
+    one = create_engine(place.url, poolclass=QueuePool, pool_size=1, max_overflow=0, connect_args=arguments)
 
-        event.listen(made, "engine_disposed", close)
-    else:
-        made = create_engine(place.url, connect_args=arguments, **pool)
-    event.listen(made, "connect", _prepare)
-    event.listen(made, "begin", _begin)
-    return made
+    def remember(connection: Interruptible, _: object) -> None:
+        made[:] = [connection]
+
+    event.listen(one, "connect", remember)
+    event.listen(one, "connect", _prepare)
+    event.listen(one, "begin", _begin)
+    return one
+
+
+def keeper(place: Place) -> sqlite3.Connection:
+    """Return a connection that keeps a private memory alive when others to it are closed."""
+    arguments = f"mode={place.url.query['mode']}&cache={place.url.query['cache']}"
+    return sqlite3.connect(f"{place.url.database}?{arguments}", uri=True, check_same_thread=False)
 
 
 def _prepare(connection: sqlite3.Connection, _: object) -> None:

@@ -178,7 +178,7 @@ def next_by_model(setup: Setup, posterior: Posterior, history: History, *, rng: 
     scores = search.scores_of(posterior, setup.acquisition, rng=rng)
     if isinstance(setup.domain, PoolDomain):
         x, free = setup.domain.x, _free(setup.domain, history)
-        avoided = search.near_failures(x, history.failed, history.x)
+        avoided = search.near_failures(x, history.failed, history.x) | search.near_pending(x, history.pending)
         return search.best_of_pool(scores, x, setup.domain.features, free, avoided, joint=joint, rng=rng)
     effort = search.THRIFTY if isinstance(setup.surrogate, SupportsFeatures) else search.THOROUGH
     encoding, reference, seen = setup.domain.encoding, setup.domain.reference, _seen(setup.domain, history)
@@ -195,7 +195,8 @@ def _free(pool: PoolDomain, history: History) -> BoolArray:
 
 def _seen(domain: SpaceDomain, history: History) -> search.Seen:
     best = np.argsort(-history.y, kind="stable")
-    return search.Seen(history.keys, domain.encoding.units(history.x[best]), history.failed, history.x)
+    units_of_best = domain.encoding.units(history.x[best])
+    return search.Seen(history.keys, units_of_best, history.failed, history.x, history.pending)
 
 
 def explained(posterior: Posterior, x: Array, sign: float) -> Explanation:

@@ -1,8 +1,7 @@
 """The Space: ordered parameters, the conditions between them, and everything that makes or checks a Config."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -295,36 +294,45 @@ def _hint(parameter: Parameter) -> str:
 
 
 def _count(space: Space) -> float:
-    """Return the number of configurations: parents by the values that conditions tell apart, all others at once."""
-    wanted: dict[int, list[Value]] = {}
-    for conditions in space.conditions:
-        for parent, values in conditions:
-            known = wanted.setdefault(parent, [])
-            known.extend(value for value in values if value not in known)
-    parents = [place for place in space.order if place in wanted]
-    # None stands for all values of a parent that no condition names
-    branches: list[list[Value | tuple[()]]] = [[*wanted[place], ()] for place in parents]
-    total: float = 0
-    seen: set[tuple[object, ...]] = set()
-    for chosen in product(*branches):
-        values = dict(zip(parents, chosen, strict=True))
-        applies = [False] * len(space)
-        for place in space.order:
-            applies[place] = all(
-                applies[parent] and values[parent] != () and values[parent] in allowed
-                for parent, allowed in space.conditions[place]
-            )
-        key = tuple(values[place] if applies[place] else None for place in parents), tuple(applies)
-        if key in seen:  # parents that do not apply have no values of their own
-            continue
-        seen.add(key)
-        ways: float = 1
-        for place, parameter in enumerate(space.parameters):
-            if applies[place] and place not in wanted:
-                ways *= parameter.size
-            elif applies[place] and values[place] == ():
-                ways *= parameter.size - len(wanted[place])
-            if ways == 0:
-                break  # nothing is left of a parent's values; a Float's infinity must not come after it
-        total += ways
+    """Return the number of configurations: a product over groups of parameters that no condition ties together."""
+    group = list(range(len(space)))
+    for place, conditions in enumerate(space.conditions):
+        for parent, _ in conditions:
+            joined, gone = group[place], group[parent]
+            group = [joined if which == gone else which for which in group]
+    total: float = 1
+    for which in set(group):
+        total *= _count_group(space, [place for place in space.order if group[place] == which])
     return total
+
+
+def _count_group(space: Space, places: Sequence[int]) -> float:
+    """Return in how many ways ``places``, parents first, can be filled: at least 1.
+
+    Parents are tried with each value that a condition names and, all at once, with the others.
+    """
+    named: dict[int, list[Value]] = {}
+    for place in places:
+        for parent, values in space.conditions[place]:
+            known = named.setdefault(parent, [])
+            known.extend(value for value in values if value not in known)
+    chosen: dict[int, Value] = {}  # of the parents that apply; without those whose value no condition names
+
+    def ways(depth: int) -> float:
+        if depth == len(places):
+            return 1
+        place = places[depth]
+        if not all(parent in chosen and chosen[parent] in values for parent, values in space.conditions[place]):
+            return ways(depth + 1)
+        size = space.parameters[place].size
+        if place not in named:
+            return size * ways(depth + 1)
+        others = size - len(named[place])
+        found = others * ways(depth + 1) if others else 0  # none of them times a Float's infinity is none
+        for value in named[place]:
+            chosen[place] = value
+            found += ways(depth + 1)
+        del chosen[place]
+        return found
+
+    return ways(0)

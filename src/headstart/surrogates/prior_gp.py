@@ -41,9 +41,10 @@ from headstart.surrogates.past_models import PastModels, Source, best_source, le
 REFERENCE_ROWS = 512
 MODELS_KEPT, SMALLEST_WEIGHT = 8, 0.02
 GATE_FROM, GATE_MODELS, GATE_HEAD_START = 8, 4, 2.0
-NARROW_SHARE, NARROW_UNTIL = 0.5, 16
-"""A past that misleads has also chosen where to look. Where the gate hands over up to so many observations that vary
-less than this share of what the Space does, the plain process would know one corner only, and gets random rows first."""
+DISLIKED_ROWS, DISLIKED_UNTIL = 2, 20
+"""A past that misleads has also chosen where to look, and the plain process would know one corner of the Space only.
+Where the gate hands over up to so many observations, of which fewer than two lie in the half of the Space that the past
+dislikes, random rows come first, as they would without a past."""
 CHUNK_ROWS = 2048
 
 _LARGEST_EXPONENT = 700.0
@@ -58,8 +59,8 @@ class Past:
     """Past tasks, in the order of their models."""
     columns: int
     prior: PastPrior
-    width: float
-    """Variance of the rows that stand for the Space, summed over the columns."""
+    median: float
+    """Of the prior mean m over the rows that stand for the Space."""
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction of its response scaled to [0, 1]."""
@@ -149,9 +150,10 @@ class PriorGP:
         rows = _space_rows(past, tasks, rng)
         source = best_source(tasks, rows) if self.source == "auto" else self.source
         models = learn_past(tasks, source, trees=self.trees, rng=rng, progress=progress)
-        prior = past_prior(models.predict(np.concatenate([rows, best_row(tasks)])))
-        names = tuple(task.name for task in tasks)
-        return replace(self, past=Past(models, names, rows.shape[1], prior, float(rows.var(axis=0).sum())))
+        features = models.predict(np.concatenate([rows, best_row(tasks)]))
+        prior = past_prior(features)
+        median = float(np.median(prior.split(features)[0]))
+        return replace(self, past=Past(models, tuple(task.name for task in tasks), rows.shape[1], prior, median))
 
     def features(self, x: Array) -> Array:
         """Return [k, S]: every past task's prediction; no columns without a past."""
@@ -182,9 +184,9 @@ class PriorGP:
         components = _kept(past.prior, observed, z, weights)
         plain, odds = None, 1.0
         if self.gate is not None and len(y) >= GATE_FROM:
-            is_narrow = len(y) < NARROW_UNTIL and data.x.var(axis=0).sum() < NARROW_SHARE * past.width
+            is_blind = len(y) < DISLIKED_UNTIL and int((observed.mean < past.median).sum()) < DISLIKED_ROWS
             odds, alternative = _compare(self.gate, past.prior, observed, z, weights, rng)
-            plain = replace(alternative, is_narrow=bool(is_narrow)) if rng.random() >= odds else None
+            plain = replace(alternative, is_blind=is_blind) if rng.random() >= odds else None
         return PriorGPPosterior(past, components, ranges, z.max(axis=1), y, plain, odds)
 
 
@@ -206,8 +208,8 @@ class PlainModel:
     posterior: GaussianProcessPosterior
     acquisition: Acquisition
     hypothesis: int
-    is_narrow: bool = False
-    """Whether its observations cover too little of the Space to go by."""
+    is_blind: bool = False
+    """Whether all that it knows is what the past liked."""
 
     @property
     def unit(self) -> float:
@@ -273,11 +275,11 @@ class PriorGPPosterior:
     def score(self, x: Array, *, features: Array | None = None, rng: Rng) -> Array:
         """Return log-EI [k] of the mixture, or of the plain process; without observations the prior mean.
 
-        Where the plain process has seen one corner of the Space only, the scores are random.
+        Where the plain process has seen nothing but what the past liked, the scores are random.
         """
         if self.plain is not None:
             self.past.check_rows(x, "PriorGP posterior")
-            if self.plain.is_narrow:
+            if self.plain.is_blind:
                 return rng.random(len(x))
             posterior = self.plain.posterior
             return self.plain.acquisition(posterior.predict(x), posterior.incumbent)
@@ -305,9 +307,9 @@ class PriorGPPosterior:
         ranked = tuple((self.past.names[int(i)], float(weights[i])) for i in order)
         if self.plain is not None:
             chooser = (
-                "chance chose, to see more of the Space" if self.plain.is_narrow else "the plain Gaussian process chose"
+                "chance chose, to see more of the Space" if self.plain.is_blind else "the plain Gaussian process chose"
             )
-            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); {chooser}."
+            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); {chooser} chose."
         elif len(self.y) == 0:
             summary = f"Nothing is observed yet: the configuration that {len(ranked)} past tasks like best on average."
         else:
