@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from problems import MIXED, PLANE, SMALL, bowl, mixed, number
 from scipy.spatial.distance import cdist
-from strategies import SEEDS, spaces
 
 from headstart import Categorical, Constant, Float, Int, Optimizer, Space, TaskData, search
 from headstart.acquisition import LogExpectedImprovement, ThompsonSampling, UpperConfidenceBound
@@ -20,6 +18,8 @@ from headstart.errors import SpaceExhaustedError
 from headstart.numerics.low_discrepancy import sobol
 from headstart.space import units
 from headstart.surrogates import GaussianProcess, Random, RandomForest
+from problems import MIXED, PLANE, SMALL, bowl, mixed, number
+from strategies import SEEDS, spaces
 
 QUICK = search.Effort(fresh=60, mutations=4, starts=2, rounds=3, tries=3)
 

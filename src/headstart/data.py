@@ -228,7 +228,7 @@ def _vector(values: ArrayLike, what: str) -> Array:
 def _floats(values: ArrayLike, what: str) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # foreign objects raise what they like
         raise DataError(f"{what} must be numbers, got {type(values).__name__} that NumPy cannot convert.") from error
     if not np.isfinite(array).all():
         raise DataError(f"{what} contains NaN or infinity. Leave failed trials out; headstart keeps them elsewhere.")

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,8 +98,9 @@ def test_an_unfinished_past_is_completed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"task": "titanic"}, {"seeds": 0}, {"trials": 0}, {"past_trials": 1}, {"workers": 0}]
+    "wrong",
+    [{"memory": ":memory:"}, {"task": "titanic"}, {"seeds": 0}, {"trials": 0}, {"past_trials": 1}, {"workers": 0}],
 )
-def test_wrong_settings_are_refused(tmp_path: Path, wrong: dict[str, int]) -> None:
+def test_wrong_settings_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="Demo"):
         replace(settings(tmp_path), **wrong)

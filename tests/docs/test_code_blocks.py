@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -56,7 +57,9 @@ def run_shell(block: Block) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_blocks_do_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    module = ModuleType("page")  # a real one, so that what a page defines can be pickled
+    monkeypatch.setitem(sys.modules, "page", module)
+    namespace = vars(module)
     printed = ""
     for block in blocks(page):
         where = f"{page.name}, line {block.line}"

@@ -292,3 +292,17 @@ def test_read_only_files_and_folders(path: Path) -> None:
     path.chmod(0o644)
     with Memory(path) as memory:
         assert _values(memory) == [1.0]
+
+
+def test_a_full_disk_leaves_nothing_half_written(path: Path) -> None:
+    with Memory(path) as memory:
+        # private on purpose: SQLite's own limit stands for the disk's
+        with memory._database.reading() as connection:  # type: ignore[reportPrivateUsage]
+            connection.exec_driver_sql("PRAGMA max_page_count=1")  # it takes the current size for the least
+        with pytest.raises(MemoryStoreError, match=r"the disk is full\. Nothing was written; make room"):
+            memory.add_observation("t", {"x": 0.5}, 2.0, metadata={"text": "m" * 20_000})
+        assert _values(memory) == [1.0]
+        assert memory.check() == []
+    with Memory(path) as memory:
+        memory.add_observation("t", {"x": 0.5}, 3.0, metadata={"text": "m" * 20_000})
+        assert _values(memory) == [1.0, 3.0]

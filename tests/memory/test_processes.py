@@ -156,13 +156,14 @@ INTERRUPTED = """
     told = []
     for i in range(200):
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00005 * i)
-            for _ in range(20):
-                told.append(memory.add_observation("t", {"x": 0.5}, float(i)))
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.00005 * i)
+                for _ in range(20):
+                    told.append(memory.add_observation("t", {"x": 0.5}, float(i)))
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
         except KeyboardInterrupt:
             pass
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
     stored = [seen.number for seen in memory.observations("t")]
     print(len(told), set(told) <= set(stored), len(stored) - len(told) <= 200, memory.check())
 """

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import MIXED, PLANE, past_of
 
 from headstart import Memory, MetaDataset, Optimizer, TaskData
 from headstart.acquisition import LogExpectedImprovement
@@ -19,6 +18,7 @@ from headstart.optimizer.arguments import (
     outcome_of,
 )
 from headstart.surrogates import GaussianProcess
+from problems import MIXED, PLANE, past_of
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_memory_may_be_given_as_a_path(tmp_path: Path) -> None:
     for memory in (tmp_path / "m.db", str(tmp_path / "m.db"), Memory(tmp_path / "m.db")):
         Optimizer(PLANE, task="t", memory=memory).add_observation({"x": 0.5, "y": 0.5}, 1.0)
     assert len(Memory(tmp_path / "m.db").observations("t")) == 3
-    with pytest.raises(MemoryStoreError, match="the folder .* is not there"):
+    with pytest.raises(MemoryStoreError, match=r"the folder .* is not there"):
         Optimizer(PLANE, task="t", memory=tmp_path / "no" / "m.db")
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import MIXED, PLANE, SMALL, bowl, mixed, number, played
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from headstart import Categorical, Constant, Float, Int, Memory, Optimizer, Space, Trial
+from headstart import Categorical, Constant, Float, Int, Optimizer, Space, Trial
 from headstart.encoding import Encoding
 from headstart.errors import ConfigError, DataError, NotFittedError, SpaceExhaustedError, TrialError
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess
+from problems import MIXED, PLANE, SMALL, bowl, mixed, number, played
 
 QUICK = GaussianProcess(restarts=0)
 
@@ -140,7 +140,7 @@ def test_what_is_no_number_is_refused_and_the_trial_stays_open(junk: Any) -> Non
 def test_a_failed_trial_has_no_value() -> None:
     optimizer = Optimizer(SMALL, method="random", seed=0)
     trial = optimizer.ask()
-    with pytest.raises(DataError, match="a failed trial has no value, got 0.5"):
+    with pytest.raises(DataError, match=r"a failed trial has no value, got 0\.5"):
         optimizer.tell(trial, 0.5, failed=True)
     with pytest.raises(DataError, match="failed must be True or False, got 'no'"):
         optimizer.tell(trial, failed="no")  # pyright: ignore[reportArgumentType]

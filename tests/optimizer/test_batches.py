@@ -3,14 +3,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import MIXED, PLANE, SMALL, bowl, configs_of, mixed, number, past_of, played
 from scipy.spatial.distance import pdist
 
 from headstart import Optimizer, Space, Trial
+from headstart.acquisition import UpperConfidenceBound
 from headstart.encoding import Encoding
 from headstart.errors import SettingsError, SpaceExhaustedError
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess, PriorGP, RandomForest
+from problems import MIXED, PLANE, SMALL, bowl, configs_of, mixed, number, past_of, played
 
 QUICK = GaussianProcess(restarts=0)
 QUICK_PRIOR = PriorGP(trees=10, gate=QUICK)
@@ -61,6 +62,14 @@ def test_pending_trials_count() -> None:
     assert other.ask().config != second.config
 
 
+def test_what_is_out_counts_as_known_where_it_lies() -> None:
+    """Pure exploration asks where least is known: never twice in one corner, though no value has come back."""
+    optimizer = Optimizer(PLANE, method=QUICK, acquisition=UpperConfidenceBound(beta=1000.0), seed=0)
+    for config in PLANE.sample(6, rng=np.random.default_rng(1)):
+        optimizer.add_observation(config, rough(config))
+    assert nearest_pair(PLANE, optimizer.ask(5)) > 0.2
+
+
 def test_asking_in_a_row_is_asking_for_a_batch() -> None:
     one, other = (Optimizer(MIXED, method=QUICK, seed=3) for _ in range(2))
     played(one, mixed, 7)
@@ -106,5 +115,5 @@ def test_the_size_of_a_batch_is_a_whole_number(n: Any) -> None:
 
 def test_numbers_go_up() -> None:
     optimizer = Optimizer(PLANE, method="random", seed=0)
-    trials = optimizer.ask(np.int64(3)) + [optimizer.ask()] + optimizer.ask(1)  # pyright: ignore
+    trials = [*optimizer.ask(np.int64(3)), optimizer.ask(), *optimizer.ask(1)]  # pyright: ignore
     assert all(later.number == earlier.number + 1 for earlier, later in pairwise(trials))

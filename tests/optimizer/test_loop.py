@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from problems import PLANE, SMALL, bowl, number
 
 from headstart import Memory, Observation, Optimizer
 from headstart.errors import DataError, HeadstartError, NotFittedError, SettingsError
 from headstart.space import Config
+from problems import PLANE, SMALL, bowl, number
 
 TESTS = Path(__file__).resolve().parents[1]
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import MIXED, PLANE, bowl, mixed, past_of, played
 
 from headstart import Float, Memory, Observation, Optimizer, Space
 from headstart.errors import MemoryStoreError, SettingsError
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess, PriorGP
+from problems import MIXED, PLANE, bowl, mixed, past_of, played
 
 QUICK = GaussianProcess(restarts=0)
 TESTS = Path(__file__).resolve().parents[1]

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import MIXED, PLANE, bowl, mixed, past_of, played
 
 from headstart import MetaDataset, Optimizer, Space, TaskData
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess, PriorGP
+from problems import MIXED, PLANE, bowl, mixed, past_of, played
 
 FIRST_PROPOSAL = 0.02
 """How much worse than the best the first proposal may be, as a share of the objective's range."""

@@ -59,7 +59,7 @@ class _Forgetful(Memory):
 
 class _Rounding(Memory):
     def add_observation(self, task: str, config: Any, value: Any = None, **kwargs: Any) -> int:
-        rounded = float(f"{value:.15g}") if isinstance(value, float) else value
+        rounded = value + 0.0 if isinstance(value, float) else value  # -0.0 becomes 0.0
         return super().add_observation(task, config, rounded, **kwargs)
 
 
@@ -78,7 +78,7 @@ class _AnyTask(Memory):
 class _DeletesAll(Memory):
     def delete_task(self, name: str) -> int:
         self.task(name)
-        return [Memory.delete_task(self, task.name) for task in self.tasks()][0]
+        return max(Memory.delete_task(self, task.name) for task in self.tasks())
 
 
 class _SinceIgnored(Memory):

@@ -50,6 +50,10 @@ class DemoSettings:
 
     def __post_init__(self) -> None:
         task_named(self.task)
+        if str(self.memory) == ":memory:":
+            raise SettingsError(
+                "Demo: the memory must be one that several processes can open, got ':memory:'. Give a file."
+            )
         for name, lowest in (("past_trials", 2), ("seeds", 1), ("trials", 1), ("seed", 0), ("workers", 1)):
             if getattr(self, name) < lowest:
                 raise SettingsError(f"Demo: {name} must be at least {lowest}, got {getattr(self, name)}.")

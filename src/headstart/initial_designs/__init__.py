@@ -5,6 +5,7 @@ from headstart.initial_designs.greedy_portfolio import GreedyPortfolio
 from headstart.initial_designs.sobol import Sobol
 from headstart.initial_designs.uniform import Uniform
 from headstart.protocols import InitialDesign
+from headstart.space.values import shown
 
 __all__ = ["GreedyPortfolio", "Sobol", "Uniform"]
 
@@ -23,5 +24,5 @@ def initial_design_named(name: str) -> type[InitialDesign]:
     close = get_close_matches(str(name), classes, n=3)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise SettingsError(
-        f"There is no initial design named {name!r}.{hint} The names are {', '.join(map(repr, classes))}."
+        f"There is no initial design named {shown(name)}.{hint} The names are {', '.join(map(repr, classes))}."
     )

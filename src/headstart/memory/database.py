@@ -6,10 +6,11 @@ speak to any of them.
 
 import os
 import sqlite3
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, insert, inspect, select
@@ -88,22 +89,25 @@ class Database:
     @contextmanager
     def _turns(self) -> Generator[None]:
         """Let one thread of SQLite's through at a time, and say in words what a database raises."""
+        outer = sys.exc_info()[1]  # what the caller is handling already
         with self._turn if self.place.is_sqlite else nullcontext():
             try:
                 yield
-            except DATABASE_ERRORS as error:
-                raise MemoryStoreError(self.words(error)) from error
-            except Exception:
-                raise
-            except BaseException:  # Ctrl-C also interrupts SQLAlchemy, which may leave a transaction open
-                self._is_torn = True
-                self._mend()
+            except BaseException as error:
+                interrupt = _interrupt(error, outer)
+                if interrupt is not None:  # it struck inside SQLAlchemy, which may leave a transaction open
+                    self._is_torn = True
+                    self._mend()
+                    raise interrupt from None
+                if isinstance(error, DATABASE_ERRORS):
+                    raise MemoryStoreError(self.words(error)) from error
                 raise
 
     def _mend(self) -> None:
         """Give back the lock of a transaction that was interrupted, and connect anew."""
         for connection in self._made:
-            connection.give_up()
+            with suppress(sqlite3.Error):  # it is closed already
+                connection.rollback()
         self._engine.dispose()
         self._is_torn = False
 
@@ -200,6 +204,16 @@ def _create_tables(connection: Connection) -> None:
         {"key": "created_by", "value": f"headstart {__version__}"},
     ]
     connection.execute(insert(schema.meta), rows)
+
+
+def _interrupt(error: BaseException, outer: BaseException | None) -> BaseException | None:
+    """Return the Ctrl-C or exit behind ``error``: SQLAlchemy's own clean-up may fail after one and hide it."""
+    found: BaseException | None = error
+    while found is not None and found is not outer:
+        if not isinstance(found, Exception):
+            return found
+        found = found.__context__
+    return None
 
 
 def _close(engine: Engine, keeper: sqlite3.Connection | None) -> None:

@@ -114,7 +114,7 @@ def checked_number(value: float, what: str) -> float:
     value = cast("float", plain(value))
     try:
         number = math.nan if isinstance(value, bool | str | bytes | np.ndarray) else float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever a foreign object raises when it is no number
         number = math.nan
     if not math.isfinite(number):
         raise DataError(f"{what} must be a finite number, got {shown(value)}.")

@@ -17,29 +17,35 @@ WRITES = "headstart_writes"
 
 
 class Interruptible(sqlite3.Connection):
-    """A connection that can give up its locks while cursors of an interrupted call still live."""
+    """A connection whose ``rollback`` ends its statements, too.
 
-    _cursors: weakref.WeakSet[sqlite3.Cursor] | None = None
+    One that was interrupted before its end would hold a lock beyond the transaction for as long as its cursor lives,
+    which may be in a traceback.
+    """
+
+    _cursors: tuple[weakref.ref[sqlite3.Cursor], ...] = ()
 
     def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
-        """Return a new cursor, and remember it."""
+        """Return a new cursor, and remember it until the transaction ends."""
         made: sqlite3.Cursor = super().cursor(factory)
-        if self._cursors is None:
-            self._cursors = weakref.WeakSet()
-        self._cursors.add(made)
+        living = [reference for reference in self._cursors if reference() is not None]
+        self._cursors = (*living, weakref.ref(made))
         return made
 
-    def give_up(self) -> None:
-        """End the transaction and all statements: one that is not at its end holds a lock beyond the transaction."""
-        for cursor in list(self._cursors or ()):
-            with suppress(sqlite3.Error):
-                cursor.close()
-        with suppress(sqlite3.Error):
-            self.rollback()
+    def rollback(self) -> None:
+        """Close all cursors, and roll back; the pool calls it at the end of every call."""
+        for reference in self._cursors:
+            cursor = reference()
+            if cursor is not None:
+                with suppress(sqlite3.Error):
+                    cursor.close()
+        super().rollback()
+        self._cursors = ()
 
     def close(self) -> None:
         """Give up all locks, and close."""
-        self.give_up()
+        with suppress(sqlite3.Error):
+            self.rollback()
         super().close()
 
 

@@ -35,6 +35,7 @@ from headstart.space import Config, Space
 from headstart.space.values import shown
 
 LONGEST_TIMEOUT = 1e6
+"""Seconds; SQLite counts milliseconds in 32 bits."""
 
 
 class Memory:
@@ -55,7 +56,6 @@ class Memory:
         Raises:
             MemoryStoreError: It cannot be opened, or is not a memory, or was written by a newer headstart.
         """
-        # SQLite counts milliseconds in 32 bits
         self._timeout = min(checked_duration(timeout, "Memory: timeout") or 0.0, LONGEST_TIMEOUT)
         self._place = place_of(location)
         self._database = Database(self._place, create=create, timeout=self._timeout)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from headstart.data import Trial
 from headstart.errors import DataError, HeadstartError, SettingsError, SpaceExhaustedError
 from headstart.space import Config
-from headstart.space.values import as_number, is_count
+from headstart.space.values import as_number, is_count, shown
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +52,14 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.n_trials is not None and not is_count(self.n_trials, 0):
-            raise SettingsError(f"optimize: n_trials must be a whole number of at least 0, got {self.n_trials!r}.")
+            raise SettingsError(f"optimize: n_trials must be a whole number of at least 0, got {shown(self.n_trials)}.")
         if not is_count(self.n_jobs, 1):
-            raise SettingsError(f"optimize: n_jobs must be a whole number of at least 1, got {self.n_jobs!r}.")
+            raise SettingsError(f"optimize: n_jobs must be a whole number of at least 1, got {shown(self.n_jobs)}.")
         seconds = as_number(self.timeout)
         if self.timeout is not None and (seconds is None or seconds < 0):
-            raise SettingsError(f"optimize: timeout must be a number of seconds, at least 0, got {self.timeout!r}.")
+            raise SettingsError(
+                f"optimize: timeout must be a number of seconds, at least 0, got {shown(self.timeout)}."
+            )
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ class Space:
         wanted = points.get(parameter.name, 5) if isinstance(points, Mapping) else points
         if isinstance(cast("object", wanted), bool) or not isinstance(cast("object", wanted), int) or wanted < 1:
             raise SpaceError(
-                f"Space: points of '{parameter.name}' must be a whole number of at least 1, got {wanted!r}."
+                f"Space: points of '{parameter.name}' must be a whole number of at least 1, got {shown(wanted)}."
             )
         return parameter.spread(min(wanted, LARGEST_GRID)).tolist()
 

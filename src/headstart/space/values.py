@@ -66,7 +66,10 @@ def is_count(value: object, least: int) -> bool:
 
 def same(a: object, b: object) -> bool:
     """Whether two values are equal *and* of one kind: True is not 1, but 1 and 1.0 are one number."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
+    try:
+        return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+    except Exception:  # an array, or a foreign object that cannot be compared, equals no value
+        return False
 
 
 def checked_value(value: object, what: str) -> Value:

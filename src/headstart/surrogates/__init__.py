@@ -2,6 +2,7 @@
 
 from headstart.errors import SettingsError
 from headstart.protocols import Surrogate
+from headstart.space.values import shown
 from headstart.surrogates.gaussian_process import GaussianProcess
 from headstart.surrogates.gaussian_process_se import GaussianProcessSE
 from headstart.surrogates.prior_gp import PriorGP
@@ -24,4 +25,6 @@ def surrogate_named(name: str) -> type[Surrogate]:
         return classes[name]
     close = get_close_matches(str(name), classes, n=3)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise SettingsError(f"There is no surrogate named {name!r}.{hint} The names are {', '.join(map(repr, classes))}.")
+    raise SettingsError(
+        f"There is no surrogate named {shown(name)}.{hint} The names are {', '.join(map(repr, classes))}."
+    )

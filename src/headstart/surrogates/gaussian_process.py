@@ -1,6 +1,6 @@
 """The Gaussian process with a Matérn kernel: the method to use without any past."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import ClassVar, get_args
 
@@ -13,6 +13,7 @@ from headstart.errors import DataError, SettingsError
 from headstart.numerics.gaussian_process import ConditionedGP, GammaPrior, Priors, condition, fit_hyperparameters
 from headstart.numerics.response import ResponseKind, Scale, fit_scale
 from headstart.protocols import Acquisition
+from headstart.space.values import shown
 
 CHUNK_ROWS = 2048
 """Rows predicted at once: [rows, n] then stays in the processor's cache, whatever the size of the pool."""
@@ -41,6 +42,9 @@ class GaussianProcess:
     """Random starts of the optimiser besides the default one."""
     noise_floor: float = 1e-4
     """Smallest noise variance, in scaled units."""
+    category_distance: float = 1.0
+    """How far apart two choices, or presence and absence, lie before anything is learned about them; the ends of a
+    number's range lie 1 apart."""
     minimum_observations: int = 5
     """Below this many observations the initial design is asked."""
     acquisition: Acquisition = field(default_factory=LogExpectedImprovement)
@@ -48,19 +52,22 @@ class GaussianProcess:
 
     def __post_init__(self) -> None:
         if self.nu not in (1.5, 2.5):
-            raise SettingsError(f"GaussianProcess: nu must be 1.5 or 2.5, got {self.nu!r}.")
+            raise SettingsError(f"GaussianProcess: nu must be 1.5 or 2.5, got {shown(self.nu)}.")
         check_response("GaussianProcess", self.response)
         check_count("GaussianProcess", "restarts", self.restarts, 0)
         check_count("GaussianProcess", "minimum_observations", self.minimum_observations, 0)
         check_positive("GaussianProcess", "noise_floor", self.noise_floor)
+        check_positive("GaussianProcess", "category_distance", self.category_distance)
 
     def fit(self, data: TaskData, *, rng: Rng) -> "GaussianProcessPosterior":
         """Return the posterior given ``data``; without any observation it is the prior."""
         kind = "matern52" if self.nu == 2.5 else "matern32"
         scale = fit_scale(self.response, data.y, data.bounds)
         z = scale.apply(data.y)
-        hyperparameters = fit_hyperparameters(
-            data.x,
+        # a length-scale belongs to a column's own width: dividing it is the same as widening the column
+        widths = self._widths(data)
+        found = fit_hyperparameters(
+            data.x * widths,
             z,
             kind=kind,
             priors=self.priors,
@@ -69,7 +76,15 @@ class GaussianProcess:
             rng=rng,
             noise_floor=self.noise_floor,
         )
+        hyperparameters = replace(found, lengths=found.lengths / widths)
         return GaussianProcessPosterior("GaussianProcess", condition(data.x, z, hyperparameters, kind=kind), scale)
+
+    def _widths(self, data: TaskData) -> Array:
+        """Return [d]: how wide each column counts."""
+        assert data.columns is not None  # TaskData always sets it
+        # two choices differ in two columns of their group
+        widths = {"numeric": 1.0, "one-hot": self.category_distance / 2**0.5, "indicator": self.category_distance}
+        return np.array([widths[kind] for kind in data.columns.kinds])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,13 +141,13 @@ def check_response(owner: str, response: str) -> None:
     """Refuse an unknown response scaling."""
     kinds = get_args(ResponseKind)
     if response not in kinds:
-        raise SettingsError(f"{owner}: response must be one of {', '.join(map(repr, kinds))}, got {response!r}.")
+        raise SettingsError(f"{owner}: response must be one of {', '.join(map(repr, kinds))}, got {shown(response)}.")
 
 
 def check_count(owner: str, setting: str, value: object, least: int) -> None:
     """Refuse anything but a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise SettingsError(f"{owner}: {setting} must be a whole number of at least {least}, got {value!r}.")
+        raise SettingsError(f"{owner}: {setting} must be a whole number of at least {least}, got {shown(value)}.")
 
 
 def check_positive(owner: str, setting: str, value: float) -> None:
@@ -142,4 +157,4 @@ def check_positive(owner: str, setting: str, value: float) -> None:
     except (TypeError, ValueError):
         is_positive = False
     if not is_positive:
-        raise SettingsError(f"{owner}: {setting} must be a positive number, got {value!r}.")
+        raise SettingsError(f"{owner}: {setting} must be a positive number, got {shown(value)}.")

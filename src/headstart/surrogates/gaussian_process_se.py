@@ -19,6 +19,7 @@ from headstart.numerics.gaussian_process import (
 )
 from headstart.numerics.response import ResponseKind, fit_scale
 from headstart.protocols import Acquisition, Progress
+from headstart.space.values import shown
 from headstart.surrogates.gaussian_process import (
     GaussianProcessPosterior,
     check_count,
@@ -67,7 +68,9 @@ class GaussianProcessSE:
 
     def __post_init__(self) -> None:
         if self.optimiser not in ("lbfgs", "adagrad"):
-            raise SettingsError(f"GaussianProcessSE: optimiser must be 'lbfgs' or 'adagrad', got {self.optimiser!r}.")
+            raise SettingsError(
+                f"GaussianProcessSE: optimiser must be 'lbfgs' or 'adagrad', got {shown(self.optimiser)}."
+            )
         check_response("GaussianProcessSE", self.response)
         check_count("GaussianProcessSE", "restarts", self.restarts, 0)
         check_count("GaussianProcessSE", "epochs", self.epochs, 1)

@@ -35,6 +35,7 @@ from headstart.numerics.past_prior import (
 )
 from headstart.numerics.response import outlier_floor
 from headstart.protocols import Acquisition, Progress
+from headstart.space.values import shown
 from headstart.surrogates.gaussian_process import GaussianProcess, GaussianProcessPosterior
 from headstart.surrogates.past_models import PastModels, Source, best_source, learn_past
 
@@ -108,7 +109,7 @@ class PriorGP:
 
     def __post_init__(self) -> None:
         if self.source != "auto" and self.source not in get_args(Source):
-            raise SettingsError(f"PriorGP: source must be 'auto', 'forest', 'gp' or 'both', got {self.source!r}.")
+            raise SettingsError(f"PriorGP: source must be 'auto', 'forest', 'gp' or 'both', got {shown(self.source)}.")
         if self.trees is not None and not 1 <= self.trees <= 10_000:
             raise SettingsError(f"PriorGP: trees must be between 1 and 10000, got {self.trees}.")
         if self.gate is not None and self.gate.response == "copula":

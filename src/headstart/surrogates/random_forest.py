@@ -12,6 +12,7 @@ from headstart.errors import DataError, SettingsError
 from headstart.numerics.forest import Forest, grow, predict_moments
 from headstart.numerics.response import ResponseKind, Scale, fit_scale
 from headstart.protocols import Acquisition
+from headstart.space.values import shown
 from headstart.surrogates.gaussian_process import check_count, check_positive, check_response
 
 VarianceKind = Literal["total", "between-trees"]
@@ -55,12 +56,14 @@ class RandomForest:
         check_positive("RandomForest", "max_features", self.max_features)
         if self.max_features > 1.0:
             raise SettingsError(
-                f"RandomForest: max_features is a share of the columns, at most 1, got {self.max_features!r}."
+                f"RandomForest: max_features is a share of the columns, at most 1, got {shown(self.max_features)}."
             )
         if self.min_leaf is not None:
             check_count("RandomForest", "min_leaf", self.min_leaf, 1)
         if self.variance not in get_args(VarianceKind):
-            raise SettingsError(f"RandomForest: variance must be 'total' or 'between-trees', got {self.variance!r}.")
+            raise SettingsError(
+                f"RandomForest: variance must be 'total' or 'between-trees', got {shown(self.variance)}."
+            )
         check_positive("RandomForest", "variance_floor", self.variance_floor)
         check_response("RandomForest", self.response)
         check_count("RandomForest", "minimum_observations", self.minimum_observations, 0)
