@@ -198,7 +198,7 @@ class Candidates:
     """What an InitialDesign may propose from."""
 
     x: Array
-    """[k, d] rows that may be proposed: what is left of the pool, or a spread-out sample of the Space."""
+    """[k, d] rows that may be proposed: what is left of the pool, or a random sample of the Space."""
     is_pool: bool
     """True: only these rows exist. False: any row; it is decoded through the Space."""
 

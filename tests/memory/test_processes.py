@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from headstart.errors import MemoryStoreError
+from headstart.errors import ConfigError, MemoryStoreError
 from headstart.memory import Memory
 from headstart.space import Float, Space
 
@@ -256,3 +256,28 @@ def test_threads_open_and_close_memories_of_their_own(path: Path) -> None:
     with Memory(path) as memory:
         assert sorted(_values(memory)) == [float(i) for i in range(24)]
         assert memory.check() == []
+
+
+def test_a_call_while_an_interrupt_is_handled_says_what_is_wrong_with_the_call(path: Path) -> None:
+    with Memory(path) as memory:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:  # the place where a program saves what it has
+            memory.add_observation("t", CONFIG, 1.0)
+            with pytest.raises(ConfigError):
+                memory.add_observation("t", {"x": 2.0}, 1.0)
+        assert _values(memory) == [1.0]
+
+
+def test_opening_a_file_again_does_not_drop_the_locks_on_it(path: Path) -> None:
+    telling = textwrap.dedent(OPENING).replace("print(flush=True)", "").replace("sys.stdin.read(1)", "")
+    with Memory(path) as first:
+        first.add_observation("t", CONFIG, 0.0)
+        Memory(path).close()
+        # were it not for the locks, this process would take itself for the last one and delete the log
+        subprocess.run([sys.executable, "-c", telling, str(path)], check=True)
+        assert path.with_name("runs.db-wal").exists()
+        first.add_observation("t", CONFIG, 2.0)
+    with Memory(path) as last:
+        assert _values(last) == [0.0, 1.0, 2.0]
+        assert last.check() == []

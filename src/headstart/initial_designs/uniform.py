@@ -10,13 +10,14 @@ from headstart.initial_designs.snapping import unseen_rows
 
 @dataclass(frozen=True)
 class Uniform:
-    """Independent uniform rows; on a pool, rows drawn without replacement."""
+    """Rows drawn without replacement: of a pool, or of the sample that stands for a Space."""
 
     name: ClassVar[str] = "uniform"
 
     def propose(self, observed: TaskData, n: int, candidates: Candidates, *, rng: Rng) -> Array:
-        """Return ``n`` rows [n, d], fewer when the pool has no more."""
-        if not candidates.is_pool:
-            return rng.random((n, candidates.x.shape[1]))
+        """Return ``n`` rows [n, d], fewer when there are no more candidates.
+
+        Uniform rows of the unit cube would not do for a Space: decoding gives the ends of an Int half their share.
+        """
         rows = unseen_rows(candidates, observed)
         return rows[rng.permutation(len(rows))[:n]]

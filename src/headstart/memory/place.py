@@ -1,6 +1,7 @@
 """Where a memory lies: a path, a URL or ":memory:", made into what can be opened."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -13,6 +14,8 @@ from headstart.errors import MemoryStoreError
 from headstart.space.values import shown as cut
 
 SQLITE_HEADER = b"SQLite format 3\0"
+SMALLEST_DATABASE = 512
+"""Bytes of SQLite's smallest page."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ def prepare_file(place: Place, path: Path, *, create: bool) -> None:
             )
         if not create:
             raise MemoryStoreError(f"{shown} is not there. Give the path of a memory, or tell a trial to make one.")
-        path.touch()
+        with suppress(FileExistsError):  # another thread or process was faster
+            path.touch(exist_ok=False)  # never opens a file that is there: see _refuse_another_format
     except OSError as error:
         reason = error.strerror or str(error)
         raise MemoryStoreError(
@@ -105,9 +109,17 @@ def prepare_file(place: Place, path: Path, *, create: bool) -> None:
 
 
 def _refuse_another_format(shown: str, path: Path) -> None:
+    """Refuse a file of a few bytes that is not SQLite's: SQLite itself takes it for an empty one and overwrites it.
+
+    A larger one is never opened here: on POSIX, closing any handle of a file drops all locks that this process has on
+    it, those of SQLite included, and another process would then delete the log that it still needs. SQLite refuses
+    larger foreign files by itself.
+    """
+    if not 0 < path.stat().st_size < SMALLEST_DATABASE:
+        return
     with path.open("rb") as file:
         start = file.read(len(SQLITE_HEADER))
-    if start and start != SQLITE_HEADER:  # SQLite itself takes a file of a few bytes for an empty one and overwrites it
+    if start != SQLITE_HEADER:
         raise MemoryStoreError(f"{shown} is not a memory: the file is no SQLite database. Give another path.")
 
 

@@ -42,9 +42,10 @@ class GaussianProcess:
     """Random starts of the optimiser besides the default one."""
     noise_floor: float = 1e-4
     """Smallest noise variance, in scaled units."""
-    category_distance: float = 1.0
+    category_distance: float = 0.3
     """How far apart two choices, or presence and absence, lie before anything is learned about them; the ends of a
-    number's range lie 1 apart."""
+    number's range lie 1 apart. At 1 what is good for one choice says next to nothing of another, and each is explored
+    from nothing: on conditional spaces that took two to three times as many trials."""
     minimum_observations: int = 5
     """Below this many observations the initial design is asked."""
     acquisition: Acquisition = field(default_factory=LogExpectedImprovement)

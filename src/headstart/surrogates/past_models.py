@@ -91,7 +91,7 @@ def learn_past(
     for done, task in enumerate(tasks):
         y = scaled_response(task)
         if source != "forest":
-            process, scale = _fit_process(task.x, y, rng)
+            process, scale = _fit_process(task, y, rng)
             processes.append((process, scale))
             y = y - scale.inverse(process.predict(task.x)[0])
         if source != "gp":
@@ -130,12 +130,12 @@ def scaled_response(task: TaskData) -> Array:
     return np.clip(minmax(task.y, task.bounds).apply(task.y), 0.0, 1.0)
 
 
-def _fit_process(x: Array, y: Array, rng: Rng) -> tuple[ConditionedGP, AffineScale]:
+def _fit_process(task: TaskData, y: Array, rng: Rng) -> tuple[ConditionedGP, AffineScale]:
     """Return the plain Gaussian process of one task, on at most ``PROCESS_ROWS`` rows, and the scale of its mean."""
     kept = _spread_and_best(y, rng)
     scale = standardise(y[kept])
     recipe = GaussianProcess(restarts=0, response="none")
-    return recipe.fit(TaskData(x[kept], scale.apply(y[kept])), rng=rng).process, scale
+    return recipe.fit(TaskData(task.x[kept], scale.apply(y[kept]), task.columns), rng=rng).process, scale
 
 
 def _joined(parts: Sequence[tuple[ConditionedGP, AffineScale]]) -> Processes:

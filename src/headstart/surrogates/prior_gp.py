@@ -14,6 +14,7 @@ import numpy as np
 from headstart.acquisition import LogExpectedImprovement
 from headstart.arrays import Array, IntArray, Rng
 from headstart.data import Budget, Explanation, MetaDataset, Prediction, TaskData, best_row
+from headstart.encoding import Columns
 from headstart.errors import DataError, SettingsError
 from headstart.numerics.expected_improvement import log_expected_improvement
 from headstart.numerics.past_prior import (
@@ -186,7 +187,7 @@ class PriorGP:
         plain, odds = None, 1.0
         if self.gate is not None and len(y) >= GATE_FROM:
             is_blind = len(y) < DISLIKED_UNTIL and int((observed.mean < past.median).sum()) < DISLIKED_ROWS
-            odds, alternative = _compare(self.gate, past.prior, observed, z, weights, rng)
+            odds, alternative = _compare(self.gate, past.prior, observed, data.columns, z, weights, rng)
             plain = replace(alternative, is_blind=is_blind) if rng.random() >= odds else None
         return PriorGPPosterior(past, components, ranges, z.max(axis=1), y, plain, odds)
 
@@ -363,7 +364,13 @@ def _kept(prior: PastPrior, observed: Observed, z: Array, weights: GridWeights) 
 
 
 def _compare(
-    gate: GaussianProcess, prior: PastPrior, observed: Observed, z: Array, weights: GridWeights, rng: Rng
+    gate: GaussianProcess,
+    prior: PastPrior,
+    observed: Observed,
+    columns: Columns | None,
+    z: Array,
+    weights: GridWeights,
+    rng: Rng,
 ) -> tuple[float, PlainModel]:
     """Return the probability that the past decides, and the plain process, which decides otherwise.
 
@@ -379,7 +386,7 @@ def _compare(
     models = condition_models(prior, observed, places, (zh - observed.mean)[None, :])
     densities = [_log_normal_density(zh, *model.leave_one_out(zh, 0)) for model in models]
     of_past = np.logaddexp.reduce(np.stack(densities) + shares[:, None], axis=0)
-    plain = PlainModel(gate.fit(TaskData(observed.x, zh), rng=rng), gate.acquisition, hypothesis)
+    plain = PlainModel(gate.fit(TaskData(observed.x, zh, columns), rng=rng), gate.acquisition, hypothesis)
     delta = float((plain.log_density_left_out(zh) - of_past)[better_half].sum()) - GATE_HEAD_START
     return float(1.0 / (1.0 + np.exp(np.clip(delta, -500.0, 500.0)))), plain
 

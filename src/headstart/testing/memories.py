@@ -284,17 +284,18 @@ def check_past_is_current(make: Make) -> None:
         require(second.tasks[1].y[-1] == -9.0, "The value just told is missing from the past.")
         for old, new in zip((first.tasks[0], first.tasks[2]), (second.tasks[0], second.tasks[2]), strict=True):
             require(old is new, f"Task {old.name} did not change but was read again.")
-        memory.delete_task("a")
-        memory.create_task("a", SPACE)
-        for value in (1.0, 2.0):
-            memory.add_observation("a", CONFIG, value)
+        # as many changes as the last one that was deleted had, so that only its identity tells them apart
+        memory.delete_task("c")
+        memory.create_task("c", SPACE)
+        for value in (1.0, 2.0, 3.0):
+            memory.add_observation("c", CONFIG, value)
         third = memory.meta_dataset(SPACE)
-        require([task.name for task in third.tasks] == ["b", "c", "a"], "A task made anew is not in its new place.")
-        require_equal(third.tasks[2].y, np.array([-1.0, -2.0]), "A task made anew has its predecessor's values.")
+        require([task.name for task in third.tasks] == ["a", "b", "c"], "A task made anew is not in its place.")
+        require_equal(third.tasks[2].y, np.array([-1.0, -2.0, -3.0]), "A task made anew has its predecessor's values.")
         again = memory.meta_dataset(Space(*reversed(SPACE.parameters)))
         require(len(again) == 3, "The order of parameters must not matter.")
         require_equal(
-            again.tasks[0].x,
+            again.tasks[1].x,
             Encoding(Space(*reversed(SPACE.parameters))).encode([seen.config for seen in _complete(memory, "b")]),
             "Encoded with another order than that of the Space given.",
         )
