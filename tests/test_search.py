@@ -261,11 +261,11 @@ def test_thompson_sampling_works_in_a_space_and_on_a_pool(surrogate: Any) -> Non
     pool = MIXED.sample(700, rng=rng())
     for arguments in ({}, {"pool": pool}):
         optimizer = Optimizer(MIXED, method=surrogate, acquisition=ThompsonSampling(), seed=0, **arguments)
-        for _ in range(12):
+        for _ in range(25):
             trial = optimizer.ask()
             optimizer.tell(trial, mixed(trial.config))
-        assert len({MIXED.key(one.config) for one in optimizer.trials}) == 12
-        late = [one.value or 0.0 for one in optimizer.trials[6:]]
+        assert len({MIXED.key(one.config) for one in optimizer.trials}) == 25
+        late = [one.value or 0.0 for one in optimizer.trials[15:]]
         early = [one.value or 0.0 for one in optimizer.trials[:5]]
         assert np.mean(late) < np.mean(early)
 

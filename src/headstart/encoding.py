@@ -68,7 +68,8 @@ class Encoding:
             first = len(kinds)
             one_hot = isinstance(parameter, Categorical) and not parameter.ordered
             choices = len(parameter.choices) if isinstance(parameter, Categorical) and one_hot else 0
-            kinds.extend(["one-hot"] * choices if one_hot else ["numeric"])
+            value_kinds: list[ColumnKind] = ["one-hot"] * choices if one_hot else ["numeric"]
+            kinds.extend(value_kinds)
             value = slice(first, len(kinds))
             indicator = None
             if space.conditions[place]:

@@ -21,7 +21,9 @@ def exact_log_h(z: float) -> float:
         return float(mpmath.log(value))
 
 
-@pytest.mark.parametrize("z", [-1e3, -300.0, -61.0, -60.0, -59.9, -30.0, -5.0, -1.0001, -1.0, -0.5, 0.0, 1.0, 8.0, 50.0])
+@pytest.mark.parametrize(
+    "z", [-1e3, -300.0, -61.0, -60.0, -59.9, -30.0, -5.0, -1.0001, -1.0, -0.5, 0.0, 1.0, 8.0, 50.0]
+)
 def test_log_h_against_multiprecision(z: float) -> None:
     assert log_h(np.array([z]))[0] == pytest.approx(exact_log_h(z), rel=1e-12, abs=1e-12)
 
@@ -53,7 +55,9 @@ def test_ei_against_numerical_integration() -> None:
     draws = np.linspace(mean - 12 * std, mean + 12 * std, 2_000_001)
     density = np.exp(-0.5 * ((draws - mean) / std) ** 2) / (std * np.sqrt(2 * np.pi))
     integral = np.trapezoid(np.maximum(draws - incumbent - xi, 0) * density, draws)
-    assert expected_improvement(np.array([mean]), np.array([std]), incumbent, xi)[0] == pytest.approx(integral, rel=1e-6)
+    assert expected_improvement(np.array([mean]), np.array([std]), incumbent, xi)[0] == pytest.approx(
+        integral, rel=1e-6
+    )
 
 
 def test_a_certain_prediction_improves_by_its_gain() -> None:

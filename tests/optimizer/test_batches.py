@@ -26,8 +26,9 @@ def rough(config: Config) -> float:
     return float(np.sin(9 * x) + np.cos(7 * y) * x)
 
 
-def test_a_batch_of_the_gaussian_process_is_spread() -> None:
-    optimizer = Optimizer(PLANE, method=QUICK, seed=0)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_batch_of_the_gaussian_process_is_spread(seed: int) -> None:
+    optimizer = Optimizer(PLANE, method=QUICK, seed=seed)
     played(optimizer, rough, 10)
     batch = optimizer.ask(6)
     assert [trial.origin for trial in batch] == ["gp"] * 6

@@ -4,7 +4,7 @@
     python tests/studies/transfer.py --smoke
 
 Six past tasks of 40 random configurations share their optimum with the task at hand, but not level, scale or the rest
-of their shape. First table: how far the first proposal's value is from the best one, as a share of the objective's range.
+of their shape. First table: how far the first proposal's value is from the best one, as a share of the range of values.
 Second table: the past's values negated, or permuted among its configurations; regret after 25 trials as a share of the
 range, beside the plain Gaussian process without any past.
 """

@@ -5,6 +5,8 @@ h(z) = \phi(z) + z \Phi(z), so that EI = sigma h(z).
 Plain EI is exactly 0 for every candidate after one outlier, and "the best of all zeros" is then row 0.
 """
 
+from typing import cast
+
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
@@ -23,7 +25,8 @@ def log_h(z: Array) -> Array:
     t = -np.minimum(z, -1.0)  # t >= 1 is used only where z < -1
     middle = np.minimum(t, _FAR)
     # h(-t) = phi(t) (1 - t M(t)), M the Mills ratio
-    mills = np.log1p(-middle * np.sqrt(0.5 * np.pi) * erfcx(middle / np.sqrt(2.0)))
+    scaled_tail = cast("Array", erfcx(middle / np.sqrt(2.0)))  # the stubs leave its type open
+    mills = np.log1p(-middle * np.sqrt(0.5 * np.pi) * scaled_tail)
     far = np.maximum(t, _FAR)
     s = far**-2.0
     # 1 - t M(t) = t^-2 (1 - 3 t^-2 + 15 t^-4 - 105 t^-6 + ...)

@@ -1,7 +1,7 @@
 """What is decided once per Optimizer: the surrogate, learned from the past, the initial design and the domain."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from headstart import initial_designs, surrogates
@@ -10,8 +10,9 @@ from headstart.data import MetaDataset
 from headstart.encoding import Columns, Encoding
 from headstart.errors import DataError
 from headstart.optimizer.pool import Pool
-from headstart.optimizer.suggestion import PoolDomain, Setup, SpaceDomain, reference_of, spread_rows
+from headstart.optimizer.suggestion import REFERENCE_ROWS, PoolDomain, Setup, SpaceDomain, reference_of
 from headstart.protocols import Acquisition, InitialDesign, SupportsFeatures, SupportsPretraining, Surrogate
+from headstart.search import Reference
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +48,9 @@ def prepared(
     """
     columns = pool.columns if pool is not None else cast("Encoding", encoding).columns
     past = useful(past, columns)
+    reference = None if pool is not None else reference_of(cast("Encoding", encoding), past, rng=rng)
     if past is not None and past.reference is None:
-        rows = pool.x if pool is not None else spread_rows(cast("Encoding", encoding), rng=rng)
+        rows = pool.x if pool is not None else cast("Reference", reference).x[:REFERENCE_ROWS]
         past = MetaDataset(past.tasks, past.columns, rows)
     method = automatic(past) if choices.method == "auto" else choices.method
     recipe = surrogates.surrogate_named(method)() if isinstance(method, str) else method
@@ -61,12 +63,13 @@ def prepared(
     initial_trials = choices.initial_trials
     if initial_trials is None:
         initial_trials = max(surrogate.minimum_observations, DESIGN_TRIALS if is_chosen else 0)
+    knows = surrogate if isinstance(surrogate, SupportsFeatures) else None
     if pool is not None:
-        features = surrogate.features(pool.x) if isinstance(surrogate, SupportsFeatures) else None
-        domain = PoolDomain(pool.x, pool.columns, pool.is_first, features)
+        domain = PoolDomain(pool.x, pool.columns, pool.is_first, knows.features(pool.x) if knows else None)
     else:
-        known = cast("Encoding", encoding)
-        domain = SpaceDomain(known, reference_of(known, past, surrogate, rng=rng))
+        known = cast("Reference", reference)
+        known = replace(known, features=knows.features(known.x) if knows else None)
+        domain = SpaceDomain(cast("Encoding", encoding), known)
     logger.info("%s, %d past tasks", surrogate.name, 0 if past is None else len(past))
     acquisition = choices.acquisition if choices.acquisition is not None else surrogate.acquisition
     return Setup(surrogate, acquisition, _learned(design, past, rng), initial_trials, domain, choices.bounds)

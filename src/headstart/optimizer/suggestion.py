@@ -90,8 +90,8 @@ class History:
     """All rows that were handed out, on a pool."""
 
 
-def reference_of(encoding: Encoding, past: MetaDataset | None, surrogate: Surrogate, *, rng: Rng) -> search.Reference:
-    """Return configurations that stand for a Space, with their features: spread-out ones and the past's best."""
+def reference_of(encoding: Encoding, past: MetaDataset | None, *, rng: Rng) -> search.Reference:
+    """Return configurations that stand for a Space: ``REFERENCE_ROWS`` spread-out ones, then the past's best."""
     space = encoding.space
     spread = units.from_quantiles(space, sobol(REFERENCE_ROWS, len(space), rng=rng))
     best = np.empty((0, len(space)))
@@ -100,15 +100,7 @@ def reference_of(encoding: Encoding, past: MetaDataset | None, surrogate: Surrog
         best = np.unique(encoding.units(rows), axis=0) if len(rows) else best
         best = best if len(best) <= PAST_BEST else best[np.sort(rng.choice(len(best), PAST_BEST, replace=False))]
     everything = np.concatenate([spread, best])
-    x = encoding.rows(everything)
-    features = surrogate.features(x) if isinstance(surrogate, SupportsFeatures) else None
-    return search.Reference(everything, x, features, best)
-
-
-def spread_rows(encoding: Encoding, *, rng: Rng) -> Array:
-    """Return rows [512, d] of configurations that cover a Space evenly."""
-    space = encoding.space
-    return encoding.rows(units.from_quantiles(space, sobol(REFERENCE_ROWS, len(space), rng=rng)))
+    return search.Reference(everything, encoding.rows(everything), None, best)
 
 
 def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:

@@ -30,6 +30,9 @@ from headstart.space.values import (
 DIGITS = 10
 """Digits of a float that a Space makes: significant ones on a log scale, else counted from the width of the range."""
 
+SMALLEST_UNIT = 1e-300
+"""Where a value lies that is nearer to the low end than rounding can tell."""
+
 LARGEST_INT = 10**12
 """Bounds of an Int beyond it would lose whole numbers on the way through the unit interval."""
 
@@ -104,7 +107,9 @@ class Float:
         low, high = self._ends()
         inside = (numbers >= self.low) & (numbers <= self.high)
         numbers = np.where(inside, numbers, self.low)
-        units = np.clip(((np.log(numbers) if self.log else numbers) - low) / (high - low), 0.0, 1.0)
+        units = ((np.log(numbers) if self.log else numbers) - low) / (high - low)
+        # 0 and 1 mean the ends and nothing else, whatever the logarithm rounds away
+        units = np.clip(units, SMALLEST_UNIT, np.nextafter(1.0, 0.0))
         units[numbers == self.high] = 1.0
         units[numbers == self.low] = 0.0
         return np.where(inside, units, np.nan)
