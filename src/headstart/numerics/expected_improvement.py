@@ -26,14 +26,15 @@ def log_h(z: Array) -> Array:
     middle = np.minimum(t, _FAR)
     # h(-t) = phi(t) (1 - t M(t)), M the Mills ratio
     scaled_tail = cast("Array", erfcx(middle / np.sqrt(2.0)))  # the stubs leave its type open
-    mills = np.log1p(-middle * np.sqrt(0.5 * np.pi) * scaled_tail)
+    mills: Array = np.log1p(-middle * np.sqrt(0.5 * np.pi) * scaled_tail)
     far = np.maximum(t, _FAR)
     s = far**-2.0
     # 1 - t M(t) = t^-2 (1 - 3 t^-2 + 15 t^-4 - 105 t^-6 + ...)
     series = np.log(s) + np.log1p(s * (-3.0 + s * (15.0 - s * 105.0)))
-    tail = -0.5 * t * t - _LOG_SQRT_2PI + np.where(t < _FAR, mills, series)
+    tail: Array = -0.5 * t * t - _LOG_SQRT_2PI + np.where(t < _FAR, mills, series)
     near = np.maximum(z, -1.0)
-    body = np.log(np.exp(-0.5 * near * near - _LOG_SQRT_2PI) + near * ndtr(near))
+    below = cast("Array", ndtr(near))
+    body: Array = np.log(np.exp(-0.5 * near * near - _LOG_SQRT_2PI) + near * below)
     return np.where(z < -1.0, tail, body)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from headstart.arrays import Array, Rng
 from headstart.data import Direction, Explanation, MetaDataset, Observation, Trial
 from headstart.encoding import Encoding
-from headstart.errors import NotFittedError, SettingsError, SpaceExhaustedError
+from headstart.errors import HeadstartError, NotFittedError, SettingsError, SpaceExhaustedError
 from headstart.optimizer import arguments, loop, suggestion
 from headstart.optimizer.ledger import Ledger
 from headstart.optimizer.pool import Pool, pool_of
@@ -287,8 +287,15 @@ class Optimizer:
         if n_trials is None and timeout is None and self._pool is None and math.isinf(cast("Space", self.space).size):
             raise SettingsError("optimize: a Space without end needs n_trials, timeout, or both.")
         watchers = [self._watcher(callback) for callback in callbacks]
-        with bar(progress, n_trials, self._best_in_words) as show:
-            loop.run(self, function, limits, catch=catch, watchers=watchers, progress=show)
+        before = self._ledger.in_hands
+        try:
+            with bar(progress, n_trials, self._best_in_words) as show:
+                loop.run(self, function, limits, catch=catch, watchers=watchers, progress=show)
+        except BaseException:
+            for number in self._ledger.in_hands - before:
+                with suppress(HeadstartError):
+                    self.abandon(number)
+            raise
         return self.best
 
     def _watcher(self, callback: Callable[["Optimizer", Observation], object]) -> Callable[[int], object]:

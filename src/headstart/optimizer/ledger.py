@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headstart.data import Observation, State, Trial
-from headstart.errors import TrialError
+from headstart.errors import HeadstartError, TrialError
 from headstart.optimizer import arguments
 from headstart.optimizer.pool import Pool
 from headstart.space.values import plain, shown
@@ -30,6 +31,11 @@ class Ledger:
         self._pool = pool
         self._revision = 0
         self._begun: dict[int, float] = {}
+
+    @property
+    def in_hands(self) -> frozenset[int]:
+        """Numbers of the trials that this object has handed out and that are still out."""
+        return frozenset(self._begun)
 
     @property
     def next_number(self) -> int:
@@ -56,6 +62,13 @@ class Ledger:
 
         None where another process, which knew the same, got ahead with the same configuration: it is abandoned then.
         """
+        try:
+            return self._begin(trial)
+        except BaseException:
+            self._take_back(trial)
+            raise
+
+    def _begin(self, trial: Trial) -> Trial | None:
         expected = trial.number
         if self._memory is not None:
             number = self._memory.add_trial(
@@ -70,6 +83,15 @@ class Ledger:
                 return None
         self._begun[trial.number] = time.monotonic()
         return trial
+
+    def _take_back(self, trial: Trial) -> None:
+        """Abandon a trial that an interruption (Ctrl-C) may have stored, but kept from being handed out."""
+        with suppress(HeadstartError):
+            self.read()
+            for one in list(self.by_number.values()):
+                is_new = one.number >= trial.number and one.state == "running"
+                if is_new and one.config == trial.config:
+                    self.finish(one.number, "abandoned")
 
     def finish(
         self,

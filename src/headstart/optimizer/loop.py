@@ -37,10 +37,6 @@ class AsksAndTells(Protocol):
         """Say what came of it."""
         ...
 
-    def abandon(self, trial: Trial) -> None:
-        """Give it back."""
-        ...
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -138,7 +134,7 @@ def run(
                 except StopIteration:
                     stopping = True
     except BaseException:
-        _give_back(optimizer, running, [outcome, *_drained(results)], catch)
+        _tell_arrived(optimizer, running, [outcome, *_drained(results)], catch)
         raise
     if failure is not None:
         raise failure
@@ -153,22 +149,19 @@ def _drained(results: SimpleQueue[_Outcome]) -> list[_Outcome]:
     return [results.get() for _ in range(results.qsize())]
 
 
-def _give_back(
+def _tell_arrived(
     optimizer: AsksAndTells,
     running: dict[int, Trial],
     arrived: Sequence[_Outcome | None],
     catch: type[Exception] | tuple[type[Exception], ...],
 ) -> None:
-    """Tell what has a result when something interrupts the loop, and abandon what has none."""
+    """Tell what has a result when something interrupts the loop; the caller abandons what has none."""
     for outcome in arrived:
         if outcome is None or isinstance(outcome.error, KeyboardInterrupt) or outcome.trial.number not in running:
             continue
         with suppress(HeadstartError):  # the interruption may have come after it was told
             _told(optimizer, outcome, catch)
         del running[outcome.trial.number]
-    for trial in running.values():
-        with suppress(HeadstartError):
-            optimizer.abandon(trial)
 
 
 def _evaluated(function: Callable[[Config], Any], trial: Trial) -> _Outcome:

@@ -154,7 +154,7 @@ def check_count(owner: str, setting: str, value: object, least: int) -> None:
 def check_positive(owner: str, setting: str, value: float) -> None:
     """Refuse anything but a positive, finite number."""
     try:
-        is_positive = bool(np.isfinite(value) and value > 0.0)
+        is_positive = not isinstance(value, bool | np.bool_) and bool(np.isfinite(value) and value > 0.0)
     except (TypeError, ValueError):
         is_positive = False
     if not is_positive:
