@@ -198,7 +198,8 @@ class Candidates:
     """What an InitialDesign may propose from."""
 
     x: Array
-    """[k, d] rows that may be proposed: what is left of the pool, or a random sample of the Space."""
+    """[k, d] rows that may be proposed: what is left of the pool, or a sample of the Space whose first
+    rows cover it evenly."""
     is_pool: bool
     """True: only these rows exist. False: any row; it is decoded through the Space."""
 

@@ -1,6 +1,8 @@
 """The studies run: their smoke mode on the shared data, where that stands beside the repository."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,14 @@ def test_regret_curve_of_a_known_pool() -> None:
     assert curve[0] == pytest.approx(0.9)
     assert len(curve) == 9
     assert curve[4:] == [0.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [("synthetic.py", ["branin", "hartmann6", "mixed"]), ("transfer.py", ["bowl", "peak", "negated"])],
+)
+def test_the_other_studies_smoke(script: str, words: list[str]) -> None:
+    path = Path(__file__).with_name(script)
+    done = subprocess.run([sys.executable, str(path), "--smoke"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(word in done.stdout for word in words)

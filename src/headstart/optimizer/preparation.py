@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 DESIGN_TRIALS = 5
 """How many observations a design that somebody chose gives, even where the surrogate needs none."""
 
+TRIALS_PER_CHOICE, MOST_DESIGN_TRIALS = 3, 12
+"""A design goes on until every choice of a parameter had three trials on average, or for twelve trials."""
+
 T = TypeVar("T", Surrogate, InitialDesign)
 
 
@@ -63,6 +66,8 @@ def prepared(
     initial_trials = choices.initial_trials
     if initial_trials is None:
         initial_trials = max(surrogate.minimum_observations, DESIGN_TRIALS if is_chosen else 0)
+        if initial_trials > 0:
+            initial_trials = max(initial_trials, _trials_for_choices(columns))
     knows = surrogate if isinstance(surrogate, SupportsFeatures) else None
     if pool is not None:
         domain = PoolDomain(pool.x, pool.columns, pool.is_first, knows.features(pool.x) if knows else None)
@@ -80,6 +85,16 @@ def _learned(recipe: T, past: MetaDataset | None, rng: Rng) -> T:
     if past is None or not isinstance(recipe, SupportsPretraining) or recipe.is_pretrained:
         return recipe
     return cast("T", recipe.pretrain(past, rng=rng))
+
+
+def _trials_for_choices(columns: Columns) -> int:
+    """Return how many trials it takes to see every choice of the largest parameter a few times.
+
+    A model that has seen a choice fail once or twice, with other values that were bad, may leave it alone for good.
+    """
+    groups = [group for group, kind in zip(columns.groups, columns.kinds, strict=True) if kind == "one-hot"]
+    choices = max((groups.count(group) for group in set(groups)), default=0)
+    return min(TRIALS_PER_CHOICE * choices, MOST_DESIGN_TRIALS)
 
 
 def automatic(past: MetaDataset | None) -> str:

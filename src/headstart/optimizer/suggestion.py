@@ -26,8 +26,8 @@ from headstart.space import Config, units
 
 REFERENCE_ROWS = 512
 """How many spread-out configurations stand for a Space."""
-DESIGN_SAMPLE = 4096
-"""How many random configurations stand for a Space where a design chooses among them."""
+DESIGN_SAMPLE = 1024
+"""How many configurations stand for a Space where a design chooses among them."""
 PAST_BEST = 50
 """The best configurations of how many past tasks join them."""
 
@@ -159,7 +159,7 @@ def next_by_design(setup: Setup, history: History, others: History, position: in
                 return row
         return int(rng.choice(np.flatnonzero(free)))
     encoding = setup.domain.encoding
-    sample = units.from_quantiles(encoding.space, rng.random((DESIGN_SAMPLE, len(encoding.space))))
+    sample = units.from_quantiles(encoding.space, sobol(DESIGN_SAMPLE, len(encoding.space), rng=rng))
     candidates = Candidates(encoding.rows(sample), is_pool=False)
     for config in encoding.decode(setup.design.propose(observed, position + 1, candidates, rng=rng)):
         if encoding.space.key(config) not in history.keys:
