@@ -5,9 +5,10 @@ is *larger is better* and every input row lies in the unit cube; names, ranges a
 at the Optimizer.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from headstart.arrays import Array, ArrayLike, frozen
 from headstart.encoding import Columns
 from headstart.errors import DataError
 from headstart.space import Config
+from headstart.space.values import shown
 
 State: TypeAlias = Literal["running", "complete", "failed", "abandoned"]
 Direction: TypeAlias = Literal["minimize", "maximize"]
@@ -240,3 +242,26 @@ def best_row(tasks: Sequence[TaskData]) -> Array:
     """Return [t, d]: the best configuration of every task that has any."""
     rows = [task.x[int(np.argmax(task.y))] for task in tasks if len(task)]
     return np.array(rows, dtype=np.float64) if rows else np.empty((0, 0))
+
+
+def metadata_text(metadata: Mapping[str, Any] | None, what: str) -> str:
+    """Return ``metadata`` as JSON; NumPy scalars and arrays become numbers and lists, tuples lists."""
+    got = shown(metadata)  # before anything is tried: what is foreign may change, or raise, when it is looked at
+    try:
+        if metadata is not None and not isinstance(cast("object", metadata), Mapping):
+            raise TypeError(f"{type(metadata).__name__} is not a mapping")
+        if not all(isinstance(cast("object", key), str) for key in metadata or ()):
+            raise TypeError("a key is not a string")
+        return json.dumps(dict(metadata or {}), allow_nan=False, default=plain_json)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"{what}: metadata must map names to JSON values without NaN or infinity, got {got} ({error}). "
+            "Convert what is not, or leave it out."
+        ) from error
+
+
+def plain_json(value: object) -> object:
+    """Return NumPy's scalars and arrays as numbers and lists; for ``json.dumps(default=)``."""
+    if isinstance(value, np.generic | np.ndarray):
+        return cast("object", value.tolist())
+    raise TypeError(f"{type(value).__name__} is not a JSON value")

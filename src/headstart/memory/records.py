@@ -68,27 +68,6 @@ def config_text(config: Config) -> str:
     return json.dumps(config, allow_nan=False)
 
 
-def metadata_text(metadata: Mapping[str, Any] | None, what: str) -> str:
-    """Return ``metadata`` as JSON; NumPy scalars and arrays become numbers and lists, tuples lists."""
-    try:
-        if metadata is not None and not isinstance(cast("object", metadata), Mapping):
-            raise TypeError(f"{type(metadata).__name__} is not a mapping")
-        if not all(isinstance(cast("object", key), str) for key in metadata or ()):
-            raise TypeError("a key is not a string")
-        return json.dumps(dict(metadata or {}), allow_nan=False, default=_plain)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"{what}: metadata must be a mapping of names to JSON values without NaN or infinity ({error}). "
-            "Convert what is not, or leave it out."
-        ) from error
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, np.generic | np.ndarray):
-        return cast("object", value.tolist())
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
-
-
 def checked_name(name: str, what: str) -> str:
     """Return ``name`` if every database, table and command line can carry it."""
     if not _is_text(name, LONGEST_NAME) or not name or name != name.strip():

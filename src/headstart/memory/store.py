@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 from sqlalchemy import Connection, delete, insert, select, true
 
-from headstart.data import Direction, MetaDataset, Observation, State
+from headstart.data import Direction, MetaDataset, Observation, State, metadata_text
 from headstart.errors import DataError, MemoryStoreError
 from headstart.memory import queries
 from headstart.memory.database import Database
@@ -28,7 +28,6 @@ from headstart.memory.records import (
     checked_space,
     checked_text,
     config_text,
-    metadata_text,
 )
 from headstart.memory.schema import spaces, tasks, trials
 from headstart.space import Config, Space

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from headstart import initial_designs, surrogates
-from headstart.data import Direction, MetaDataset, State
+from headstart.data import Direction, MetaDataset, State, metadata_text
 from headstart.errors import DataError, SettingsError, TaskNotFoundError
 from headstart.optimizer.preparation import Choices
 from headstart.space import Space
@@ -197,27 +197,7 @@ def checked_metadata(metadata: object) -> dict[str, Any]:
     Raises:
         DataError: It is no mapping of names to such values.
     """
-    if metadata is None:
-        return {}
-    got = shown(metadata)
-    try:
-        if not isinstance(metadata, Mapping):
-            raise TypeError("it is not a mapping")
-        named = dict(cast("Mapping[str, Any]", metadata))
-        if not all(isinstance(cast("object", key), str) for key in named):
-            raise TypeError("a key is not a string")
-        return json.loads(json.dumps(named, allow_nan=False, default=_json))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(
-            f"metadata must map names to JSON values without NaN or infinity, got {got} ({error}). "
-            "Convert what is not, or leave it out."
-        ) from error
-
-
-def _json(value: object) -> object:
-    if isinstance(value, np.generic | np.ndarray):
-        return cast("object", value.tolist())
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
+    return json.loads(metadata_text(cast("Mapping[str, Any] | None", metadata), "Optimizer"))
 
 
 def check_loop(function: object, catch: object, callbacks: Sequence[object]) -> None:

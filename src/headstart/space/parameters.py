@@ -19,6 +19,8 @@ from headstart.space.values import (
     Value,
     as_integer,
     as_number,
+    check_flag,
+    check_order,
     checked_conditions,
     checked_name,
     checked_value,
@@ -67,8 +69,8 @@ class Float:
             if number is None:
                 raise SpaceError(f"{what}: {end} must be a finite number, got {shown(getattr(self, end))}.")
             set_(self, end, number)
-        _check_flag(what, "log", self.log)
-        _check_order(what, self.low, self.high)
+        check_flag(what, "log", self.log)
+        check_order(what, self.low, self.high)
         if self.high - self.low > LARGEST_GAP:
             raise SpaceError(
                 f"{what}: high - low must be at most {LARGEST_GAP:g}, got low={self.low:g}, high={self.high:g}. "
@@ -178,8 +180,8 @@ class Int:
                     "it in your own code."
                 )
             set_(self, end, number)
-        _check_flag(what, "log", self.log)
-        _check_order(what, self.low, self.high)
+        check_flag(what, "log", self.log)
+        check_order(what, self.low, self.high)
         if self.log and self.low < 1:
             raise SpaceError(
                 f"{what}: a log scale needs low >= 1, got low={self.low}. Raise low, or leave log=True out."
@@ -293,7 +295,7 @@ class Categorical:
                     f"{what}: choices must differ, got {shown(twin)} and {shown(choice)}. Leave one out, or use text."
                 )
         set_(self, "ordered", ordered)
-        _check_flag(what, "ordered", ordered)
+        check_flag(what, "ordered", ordered)
         set_(self, "default", default)
         set_(self, "when", when)
         _finish(self)
@@ -477,22 +479,6 @@ def _numbers(values: Sequence[Value], kinds: tuple[type, ...]) -> Array | None:
         return np.array(values, dtype=np.float64)
     except OverflowError:
         return None
-
-
-def _check_flag(what: str, name: str, flag: object) -> None:
-    if not isinstance(flag, bool):
-        raise SpaceError(f"{what}: {name} must be True or False, got {shown(flag)}.")
-
-
-def _check_order(what: str, low: float, high: float) -> None:
-    if low == high:
-        name = what.split("'")[1]
-        raise SpaceError(
-            f"{what}: low must be smaller than high, got {low!r} for both. "
-            f"A value that never changes is Constant({name!r}, {low!r})."
-        )
-    if low > high:
-        raise SpaceError(f"{what}: low must be smaller than high, got low={low!r}, high={high!r}. Swap them.")
 
 
 def _described(parameter: Float | Int | Categorical, kind: str, range_: dict[str, Any]) -> dict[str, Any]:

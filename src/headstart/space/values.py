@@ -163,3 +163,21 @@ def _alternatives(given: object, parent: str, owner: str) -> tuple[Value, ...]:
     if not values:
         raise SpaceError(f"{owner}: when gives no value for '{parent}'. Give at least one, or leave it out.")
     return tuple(value for i, value in enumerate(values) if not any(same(value, other) for other in values[:i]))
+
+
+def check_flag(what: str, name: str, flag: object) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(flag, bool):
+        raise SpaceError(f"{what}: {name} must be True or False, got {shown(flag)}.")
+
+
+def check_order(what: str, low: float, high: float) -> None:
+    """Refuse bounds that are not in order; ``what`` names the parameter in quotes."""
+    if low == high:
+        name = what.split("'")[1]
+        raise SpaceError(
+            f"{what}: low must be smaller than high, got {low!r} for both. "
+            f"A value that never changes is Constant({name!r}, {low!r})."
+        )
+    if low > high:
+        raise SpaceError(f"{what}: low must be smaller than high, got low={low!r}, high={high!r}. Swap them.")
