@@ -126,6 +126,11 @@ class MetaDataset:
                 )
             object.__setattr__(self, "reference", frozen(reference))
 
+    @property
+    def informative(self) -> tuple[TaskData, ...]:
+        """The tasks with at least two different responses; the others say nothing about what is good."""
+        return tuple(task for task in self.tasks if len(task) and task.y.min() < task.y.max())
+
     def __len__(self) -> int:
         return len(self.tasks)
 

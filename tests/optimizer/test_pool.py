@@ -8,11 +8,13 @@ from scipy.spatial.distance import cdist, pdist
 
 from headstart import Memory, Optimizer
 from headstart.acquisition import ThompsonSampling
+from headstart.data import MetaDataset, TaskData
 from headstart.encoding import Encoding
 from headstart.errors import ConfigError, DataError, HeadstartError, SettingsError, SpaceExhaustedError
 from headstart.initial_designs import GreedyPortfolio
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess, PriorGP
+from headstart.surrogates.past_models import PastModels
 from problems import MIXED, PLANE, bowl, mixed, number, past_of, played
 
 QUICK = GaussianProcess(restarts=0)
@@ -218,3 +220,20 @@ def test_a_pool_is_encoded_as_its_space_does() -> None:
     optimizer = Optimizer(MIXED, pool=pool, method="random", seed=0)
     (trial,) = optimizer.ask(1)
     assert np.array_equal(Encoding(MIXED).encode([trial.config]), Encoding(MIXED).encode([pool[int(trial.row or 0)]]))
+
+
+def test_a_suggestion_from_a_pool_never_touches_the_past_tasks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = np.random.default_rng(3).random((60, 2))
+    past = MetaDataset(tuple(TaskData(pool, -((pool - 0.1 * t) ** 2).sum(axis=1), name=f"{t}") for t in range(3)))
+    optimizer = Optimizer(pool=pool, past=past, direction="maximize", seed=0)
+    optimizer.tell(optimizer.ask(), 0.5)
+
+    def refuse(self: PastModels, x: Any) -> None:
+        raise AssertionError("the past tasks were evaluated again")
+
+    monkeypatch.setattr(PastModels, "predict", refuse)
+    for value in (0.1, 0.7, 0.3):
+        batch = optimizer.ask(2)  # the second is asked while the first is out
+        assert {trial.origin for trial in batch} == {"prior-gp"}
+        for trial in batch:
+            optimizer.tell(trial, value)

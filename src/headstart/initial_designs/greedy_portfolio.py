@@ -9,6 +9,7 @@ Past tasks were rarely evaluated at the same rows, so f_D is 1 - g_D with g_D a 
 leaves hold single observations: it returns what was observed where D was evaluated, and interpolates elsewhere.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -76,7 +77,7 @@ class GreedyPortfolio:
 
         Tasks with fewer than two observations or without any variation say nothing and are left out.
         """
-        tasks = [task for task in past.tasks if len(task) >= 2 and np.ptp(task.y) > 0]
+        tasks = past.informative
         if not tasks:
             return replace(self, past=None)
         models = learn_past(tasks, "both", trees=self.trees, rng=rng, progress=progress)
@@ -131,7 +132,7 @@ def greedy_choice(errors: Array, reached: Array, n: int, *, rng: Rng) -> list[in
     return chosen
 
 
-def _past_rows(tasks: list[TaskData]) -> Array:
+def _past_rows(tasks: Sequence[TaskData]) -> Array:
     """Return the distinct rows [k, d] of all tasks, or where they are too many those of every task's best ones."""
     rows = np.unique(np.concatenate([task.x for task in tasks]), axis=0)
     if len(rows) <= LARGEST_CHOICE:

@@ -354,6 +354,8 @@ class Optimizer:
             x=self._rows([one.trial for one in complete]),
             y=values if self._inner_bounds is None else np.clip(values, *self._inner_bounds),
             pending=self._rows([one.trial for one in out]),
+            complete_rows=tuple(one.trial.row for one in complete),
+            pending_rows=tuple(one.trial.row for one in out),
             failed=self._rows([one.trial for one in failed]),
             keys=frozenset() if space is None else frozenset(space.key(one.config) for one in trials),
             rows=tuple(one.trial.row for one in trials if one.trial.row is not None),

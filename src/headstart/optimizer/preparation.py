@@ -115,5 +115,4 @@ def useful(past: MetaDataset | None, columns: Columns) -> MetaDataset | None:
             f"Optimizer: the past tasks have {len(past.columns)} columns, this task has {len(columns)}. "
             "Encode them with the Space of this task."
         )
-    tasks = tuple(task for task in past.tasks if len(task) > 1 and task.y.min() < task.y.max())
-    return MetaDataset(tasks, columns, past.reference) if tasks else None
+    return MetaDataset(past.informative, columns, past.reference) if past.informative else None

@@ -3,6 +3,7 @@
 Notation: n told observations, d encoded columns, N rows of a pool. Values are larger is better.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,10 @@ class History:
     """[n]"""
     pending: Array
     """[p, d] trials that are out."""
+    complete_rows: tuple[int | None, ...]
+    """Where the complete trials are in the pool, if they are."""
+    pending_rows: tuple[int | None, ...]
+    """Where those that are out are in the pool, if they are."""
     failed: Array
     """[f, d]"""
     keys: frozenset[tuple[object, ...]]
@@ -108,13 +113,14 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
 
     Believed is the posterior mean of a fit without them; for a posterior that only scores, the worst value told.
     """
-    data = TaskData(history.x, history.y, setup.domain.columns, setup.bounds, features=_features(setup, history.x))
+    told = _features(setup, history.x, history.complete_rows)
+    data = TaskData(history.x, history.y, setup.domain.columns, setup.bounds, features=told)
     posterior = setup.surrogate.fit(data, rng=rng)
     if len(history.pending) == 0:
         return posterior
+    out = _features(setup, history.pending, history.pending_rows)
     if isinstance(posterior, InvertsResponse):
-        features = _features(setup, history.pending)
-        believed = posterior.to_response(posterior.predict(history.pending, features=features).mean)
+        believed = posterior.to_response(posterior.predict(history.pending, features=out).mean)
         if setup.bounds is not None:
             believed = np.clip(believed, *setup.bounds)
     elif len(history.y):
@@ -123,13 +129,18 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
         return posterior
     x = np.concatenate([history.x, history.pending])
     y = np.concatenate([history.y, believed])
-    return setup.surrogate.fit(
-        TaskData(x, y, setup.domain.columns, setup.bounds, features=_features(setup, x)), rng=rng
-    )
+    features = None if told is None or out is None else np.concatenate([told, out])
+    return setup.surrogate.fit(TaskData(x, y, setup.domain.columns, setup.bounds, features=features), rng=rng)
 
 
-def _features(setup: Setup, x: Array) -> Array | None:
-    return setup.surrogate.features(x) if isinstance(setup.surrogate, SupportsFeatures) else None
+def _features(setup: Setup, x: Array, rows: Sequence[int | None]) -> Array | None:
+    """Return the surrogate's features of ``x``; those of a pool were computed when it was prepared."""
+    if not isinstance(setup.surrogate, SupportsFeatures):
+        return None
+    places = [row for row in rows if row is not None]
+    if isinstance(setup.domain, PoolDomain) and setup.domain.features is not None and len(places) == len(x):
+        return setup.domain.features[places]
+    return setup.surrogate.features(x)
 
 
 def next_by_design(setup: Setup, history: History, others: History, position: int, *, rng: Rng) -> Config | int:

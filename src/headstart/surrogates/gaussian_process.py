@@ -1,7 +1,6 @@
 """The Gaussian process with a Matérn kernel: the method to use without any past."""
 
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -13,7 +12,7 @@ from headstart.errors import DataError, SettingsError
 from headstart.numerics.gaussian_process import ConditionedGP, GammaPrior, Priors, condition, fit_hyperparameters
 from headstart.numerics.response import ResponseKind, Scale, fit_scale
 from headstart.protocols import Acquisition
-from headstart.space.values import shown
+from headstart.space.values import is_count, shown
 
 CHUNK_ROWS = 2048
 """Rows predicted at once: [rows, n] then stays in the processor's cache, whatever the size of the pool."""
@@ -147,7 +146,7 @@ def check_response(owner: str, response: str) -> None:
 
 def check_count(owner: str, setting: str, value: object, least: int) -> None:
     """Refuse anything but a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+    if not is_count(value, least):
         raise SettingsError(f"{owner}: {setting} must be a whole number of at least {least}, got {shown(value)}.")
 
 

@@ -106,7 +106,7 @@ class GaussianProcessSE:
         Raises:
             DataError: no past task has two different responses.
         """
-        usable = [task for task in past.tasks if len(task) and task.y.min() < task.y.max()]
+        usable = past.informative
         if not usable:
             raise DataError(
                 f"GaussianProcessSE: none of the {len(past)} past tasks has two different responses, so there is "

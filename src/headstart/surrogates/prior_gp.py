@@ -146,7 +146,7 @@ class PriorGP:
 
         Tasks with fewer than two observations or without any variation say nothing and are left out.
         """
-        tasks = [task for task in past.tasks if len(task) >= 2 and np.ptp(task.y) > 0]
+        tasks = past.informative
         if not tasks:
             return replace(self, past=None)
         rows = _space_rows(past, tasks, rng)
