@@ -52,5 +52,9 @@ class TaskNotFoundError(MemoryStoreError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ArtifactError(HeadstartError, RuntimeError):
+    """A stored surrogate cannot be written, or its file is stale, foreign or damaged."""
+
+
 class MissingDependencyError(HeadstartError, ImportError):
     """An optional package is not installed."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
+from headstart.errors import DataError
 from headstart.numerics.forest import Forest, grow, join, leaves, predict_groups, predict_moments
 
 
@@ -141,3 +142,14 @@ def test_no_rows_give_no_predictions() -> None:
     forest = grown(*sorted_data(10, 2, seed=0))
     assert predict_groups(forest, np.empty((0, 2)), 2).shape == (0, 2)
     assert [len(part) for part in predict_moments(forest, np.empty((0, 2)))] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "children",
+    [[[1, 2], [0, 0], [2, 2]], [[1, 0], [1, 1], [2, 2]], [[1, 3], [1, 1], [2, 2]], [[-1, 2], [1, 1], [2, 2]]],
+    ids=["back", "to itself", "outside", "negative"],
+)
+def test_a_forest_that_nobody_gets_out_of_is_refused(children: list[list[int]]) -> None:
+    three = np.zeros(3)
+    with pytest.raises(DataError, match="Forest: every node must lead to later ones"):
+        Forest(np.array(children), np.zeros(3, dtype=np.int64), three, three, three, np.zeros(1, dtype=np.int64))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from headstart.arrays import Array, IntArray, Rng
+from headstart.errors import DataError
 
 _CHUNK = 1 << 16  # rows x trees walked at once: small enough for the second-level cache
 
@@ -33,6 +34,16 @@ class Forest:
     """[nodes] their variance."""
     roots: IntArray
     """[T] first node of each tree."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would be walked through for ever: a forest may come from a file."""
+        nodes = np.arange(len(self.value))
+        first, second = self.children.T
+        forward = (np.minimum(first, second) > nodes) | ((first == nodes) & (second == nodes))
+        sizes = {len(part) for part in (self.children, self.feature, self.threshold, self.value, self.variance)}
+        within = len(nodes) > max(self.children.max(initial=-1), self.roots.max(initial=-1))
+        if len(sizes) != 1 or not forward.all() or not within or self.roots.min(initial=0) < 0:
+            raise DataError("Forest: every node must lead to later ones or be a leaf. Grow it with headstart.")
 
 
 def grow(
