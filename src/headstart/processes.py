@@ -23,7 +23,7 @@ T = TypeVar("T", covariant=True)
 R = TypeVar("R")
 
 Report: TypeAlias = Callable[[str, float | None], None]
-"""Called by a job after each step, with its kind of step and the best value so far."""
+"""Called by a job after each step, with its kind of step and a number, such as the best value so far."""
 
 
 class Job(Protocol[T]):
@@ -72,8 +72,8 @@ class Workers:
             return [future.result() for future in futures]
         except BrokenProcessPool as error:
             raise WorkerDiedError(
-                "Demo: a worker process ended without an answer; the machine may be out of memory. "
-                "Try again with --jobs 1."
+                "A worker process ended without an answer; the machine may be out of memory. What was finished is "
+                "kept. Try again with --jobs 1."
             ) from error
 
     def close(self) -> None:

@@ -73,8 +73,8 @@ def demo(
     memory and without it, with the same seeds and the same number of trials. Takes less than a minute on two
     processors.
     """
-    from headstart.demo.processes import available_processors
     from headstart.demo.run import DemoSettings
+    from headstart.processes import available_processors
 
     location = str(out / MEMORY) if memory is None else memory
     settings = DemoSettings(

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from headstart._version import __version__
-from headstart.cli import demo, memory, space, trials
+from headstart.cli import bench, demo, experiment, memory, space, trials
 from headstart.cli.terminal import InterruptedCommandError, ReaderLeftError
 from headstart.errors import HeadstartError
 
@@ -46,6 +46,8 @@ def _example(*lines: str) -> str:
 app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, invoke_without_command=True)
 _memory = _group("See what a memory holds, delete from it, check it.")
 _space = _group("Check and show the file of a Space.")
+_bench = _group("Measure methods, and look at what came out.")
+_experiment = _group("Make published figures and tables again.")
 
 
 @app.callback(
@@ -93,6 +95,30 @@ _space.command(
     "show",
     epilog=_example("headstart space show space.toml", "headstart space show --memory runs.db --task churn --toml"),
 )(space.show_space)
+app.add_typer(_bench, name="bench", epilog=_example("headstart bench run --suite synthetic --out results"))
+_bench.command(
+    "run",
+    epilog=_example(
+        "headstart bench run --suite hpob-data --methods random,gp,prior-gp --jobs 2 --out results",
+        "headstart bench run --suite runs.db --out which-method-for-my-runs",
+    ),
+)(bench.bench_run)
+_bench.command(
+    "report",
+    epilog=_example(
+        "headstart bench report results --format html --out results.html",
+        "headstart bench report results --competitor FSBO=FSBO.json --at 25,50,100",
+    ),
+)(bench.bench_report)
+_bench.command("export", epilog=_example("headstart bench export results --hpob published"))(bench.bench_export)
+_bench.command("compare", epilog=_example("headstart bench compare before after"))(bench.bench_compare)
+_bench.command("methods", epilog=_example("headstart bench methods"))(bench.bench_methods)
+app.add_typer(_experiment, name="experiment", epilog=_example("headstart experiment list"))
+_experiment.command("list", epilog=_example("headstart experiment list"))(experiment.list_experiments)
+_experiment.command("describe", epilog=_example("headstart experiment describe tst-2"))(experiment.describe_experiment)
+_experiment.command(
+    "run", epilog=_example("headstart experiment run negative-transfer --suite synthetic --smoke --out smoke")
+)(experiment.run_experiment)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headstart.data import MetaDataset, Observation
-from headstart.demo.processes import Report, Workers
 from headstart.demo.results import Comparison, Run, Step
 from headstart.demo.tasks import METRIC, SPACE, TASKS, task_named
 from headstart.errors import SettingsError
 from headstart.memory import Memory, TaskRecord
 from headstart.optimizer import Optimizer
+from headstart.processes import Report, Workers
 
 logger = logging.getLogger(__name__)
 

@@ -380,9 +380,8 @@ class Optimizer:
             if self._setup is None:
                 with loop.one_thread():
                     rng = self._rng(_PRETRAINING, 0)
-                    self._setup = prepared(
-                        self._choices, self._past(), encoding=self._encoding, pool=self._pool, rng=rng
-                    )
+                    pool = None if self._pool is None else self._pool.domain
+                    self._setup = prepared(self._choices, self._past(), encoding=self._encoding, pool=pool, rng=rng)
             return self._setup
 
     def _past(self) -> MetaDataset | None:

@@ -6,10 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from headstart.arrays import Array, BoolArray, frozen
+from headstart.arrays import Array, frozen
 from headstart.data import TaskData
 from headstart.encoding import Columns, Encoding
 from headstart.errors import ConfigError, SettingsError
+from headstart.optimizer.suggestion import PoolDomain
 from headstart.space import Config, Space
 
 
@@ -27,11 +28,11 @@ class Pool:
     space: Space | None
 
     @property
-    def is_first(self) -> BoolArray:
-        """[N] whether no earlier row is the same configuration."""
+    def domain(self) -> PoolDomain:
+        """The pool as a suggestion sees it."""
         first = np.zeros(len(self.x), dtype=np.bool_)
         first[list(self.rows.values())] = True
-        return first
+        return PoolDomain(self.x, self.columns, first)
 
     def placed(self, chosen: Config | int) -> tuple[Config, int]:
         """Return configuration and row of either.

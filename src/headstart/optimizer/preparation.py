@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from headstart import initial_designs, surrogates
-from headstart.arrays import Rng
+from headstart.arrays import Array, Rng
 from headstart.data import MetaDataset
 from headstart.encoding import Columns, Encoding
 from headstart.errors import DataError
-from headstart.optimizer.pool import Pool
 from headstart.optimizer.suggestion import REFERENCE_ROWS, PoolDomain, Setup, SpaceDomain, reference_of
 from headstart.protocols import Acquisition, InitialDesign, SupportsFeatures, SupportsPretraining, Surrogate
 from headstart.search import Reference
@@ -35,10 +34,12 @@ class Choices:
     acquisition: Acquisition | None
     bounds: tuple[float, float] | None
     """Larger is better."""
+    metafeatures: Array | None = None
+    """Descriptors of the task."""
 
 
 def prepared(
-    choices: Choices, past: MetaDataset | None, *, encoding: Encoding | None, pool: Pool | None, rng: Rng
+    choices: Choices, past: MetaDataset | None, *, encoding: Encoding | None, pool: PoolDomain | None, rng: Rng
 ) -> Setup:
     """Return what decides every suggestion.
 
@@ -70,14 +71,15 @@ def prepared(
             initial_trials = max(initial_trials, _trials_for_choices(columns))
     knows = surrogate if isinstance(surrogate, SupportsFeatures) else None
     if pool is not None:
-        domain = PoolDomain(pool.x, pool.columns, pool.is_first, knows.features(pool.x) if knows else None)
+        domain = replace(pool, features=knows.features(pool.x) if knows else None)
     else:
         known = cast("Reference", reference)
         known = replace(known, features=knows.features(known.x) if knows else None)
         domain = SpaceDomain(cast("Encoding", encoding), known)
     logger.info("%s, %d past tasks", surrogate.name, 0 if past is None else len(past))
     acquisition = choices.acquisition if choices.acquisition is not None else surrogate.acquisition
-    return Setup(surrogate, acquisition, _learned(design, past, rng), initial_trials, domain, choices.bounds)
+    design = _learned(design, past, rng)
+    return Setup(surrogate, acquisition, design, initial_trials, domain, choices.bounds, choices.metafeatures)
 
 
 def _learned(recipe: T, past: MetaDataset | None, rng: Rng) -> T:

@@ -71,6 +71,12 @@ class Setup:
     domain: PoolDomain | SpaceDomain
     bounds: tuple[float, float] | None
     """Lowest and highest possible value, larger is better."""
+    metafeatures: Array | None = None
+    """[m] descriptors of the task, where somebody knows them."""
+
+    def task_data(self, x: Array, y: Array, features: Array | None = None) -> TaskData:
+        """Return observations as surrogates and designs see them."""
+        return TaskData(x, y, self.domain.columns, self.bounds, metafeatures=self.metafeatures, features=features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +120,7 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
     Believed is the posterior mean of a fit without them; for a posterior that only scores, the worst value told.
     """
     told = _features(setup, history.x, history.complete_rows)
-    data = TaskData(history.x, history.y, setup.domain.columns, setup.bounds, features=told)
+    data = setup.task_data(history.x, history.y, told)
     posterior = setup.surrogate.fit(data, rng=rng)
     if len(history.pending) == 0:
         return posterior
@@ -130,7 +136,7 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
     x = np.concatenate([history.x, history.pending])
     y = np.concatenate([history.y, believed])
     features = None if told is None or out is None else np.concatenate([told, out])
-    return setup.surrogate.fit(TaskData(x, y, setup.domain.columns, setup.bounds, features=features), rng=rng)
+    return setup.surrogate.fit(setup.task_data(x, y, features), rng=rng)
 
 
 def _features(setup: Setup, x: Array, rows: Sequence[int | None]) -> Array | None:
@@ -159,7 +165,7 @@ def next_by_design(setup: Setup, history: History, others: History, position: in
     Raises:
         SpaceExhaustedError: Everything was handed out.
     """
-    observed = TaskData(others.x, others.y, setup.domain.columns, setup.bounds)
+    observed = setup.task_data(others.x, others.y)
     if isinstance(setup.domain, PoolDomain):
         free = _free(setup.domain, history)
         rows = np.flatnonzero(_free(setup.domain, others))

@@ -1,0 +1,1 @@
+"""Measuring methods: suites of real and made problems, the runner, metrics, statistics, pictures and reports."""

@@ -1,0 +1,70 @@
+"""Columns in Parquet files: the only place that talks to pyarrow."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import DataError, MissingDependencyError
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow  # pyright: ignore[reportMissingTypeStubs] - it ships none, and only results need it
+        import pyarrow.parquet as parquet  # pyright: ignore[reportMissingTypeStubs]
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Parquet files need 'pyarrow', which is not installed. Run: pip install 'headstart[bench]'."
+        ) from error
+    return pyarrow, parquet
+
+
+def read_columns(file: Path) -> dict[str, NDArray[Any]]:
+    """Return the columns of ``file`` by name.
+
+    Raises:
+        DataError: It is no Parquet file.
+    """
+    _, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(file, partitioning=None)
+        return {str(name): np.asarray(table.column(name).to_numpy()) for name in table.column_names}
+    except FileNotFoundError as error:
+        raise DataError(f"{file}: there is no such file.") from error
+    except Exception as error:  # pyarrow raises what it likes on foreign files
+        raise DataError(f"{file}: is no Parquet file that can be read ({error}).") from error
+
+
+def read_metadata(file: Path) -> dict[str, str]:
+    """Return the words that were stored with the columns of ``file``.
+
+    Raises:
+        DataError: It is no Parquet file.
+    """
+    _, parquet = _pyarrow()
+    try:
+        found = cast("Mapping[bytes, bytes]", parquet.read_schema(file).metadata or {})
+    except Exception as error:
+        raise DataError(f"{file}: is no Parquet file that can be read ({error}).") from error
+    return {key.decode(): value.decode() for key, value in found.items()}
+
+
+def write_columns(file: Path, columns: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Write ``columns`` to ``file`` in one step: whoever is killed leaves the whole file or none."""
+    pyarrow, parquet = _pyarrow()
+    table = pyarrow.table(dict(columns)).replace_schema_metadata(dict(metadata))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            parquet.write_table(table, stream, compression="zstd")
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,241 @@
+"""The folder of results: one Parquet file per run, put there whole; and two tables made of all of them.
+
+    DIR/runs/<method>/<space>/<task>/<seed>.parquet   a run, with a stamp of what its numbers depend on
+    DIR/results.parquet                               one row per method, space, task, seed and trial
+    DIR/costs.parquet                                 CPU milliseconds of the same rows
+
+``results.parquet`` depends on nothing but the settings, so two folders of equal settings hold equal files; what cannot
+be repeated stands in ``costs.parquet``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+import headstart
+from headstart.benchmark.curves import MEASURES, Curves, RunKey, side_by_side
+from headstart.benchmark.methods import Method
+from headstart.benchmark.parquet import read_columns, read_metadata, write_columns
+from headstart.benchmark.problems import Suite
+from headstart.benchmark.run import RunRecord
+from headstart.benchmark.settings import RunSettings
+from headstart.errors import DataError, SettingsError
+
+STAMP = "headstart"
+RESULTS, COSTS = "results.parquet", "costs.parquet"
+KEY = ("method", "space", "task", "seed", "trial")
+RUNS = "runs"
+
+WITHOUT_NUMBERS = ("cli", "demo", "testing", "experiments", "benchmark")
+"""Packages that no number of a run depends on; of the benchmark, those below do."""
+WITH_NUMBERS = ("benchmark/run.py", "benchmark/settings.py", "benchmark/problems.py", "benchmark/past.py")
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the numbers of a run depend on, besides its names."""
+
+    suite: str
+    """Fingerprint of the data."""
+    settings: Mapping[str, str]
+    method: str
+    """The method's own settings."""
+    version: str
+    """Of headstart."""
+
+    @property
+    def text(self) -> str:
+        """The stamp as it is stored."""
+        return json.dumps(vars(self), sort_keys=True)
+
+
+@cache
+def library_version() -> str:
+    """Return the version of headstart, with a fingerprint of the source that numbers depend on."""
+    home = Path(headstart.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(home.rglob("*.py")):
+        name = file.relative_to(home).as_posix()
+        if name.split("/")[0] not in WITHOUT_NUMBERS or name in WITH_NUMBERS:
+            digest.update(name.encode() + file.read_bytes())
+    return f"{headstart.__version__}+{digest.hexdigest()[:8]}"
+
+
+def stamp_of(suite: Suite, settings: RunSettings, method: Method) -> Stamp:
+    """Return what runs of ``method`` depend on."""
+    return Stamp(suite.fingerprint, settings.words(), method.settings, library_version())
+
+
+def file_of(folder: Path, method: str, key: RunKey) -> Path:
+    """Return where a run is kept."""
+    parts = [file_name(part) for part in (method, key.space, key.task, key.seed)]
+    return folder.joinpath(RUNS, *parts[:-1], f"{parts[-1]}.parquet")
+
+
+def file_name(name: str) -> str:
+    """Return a name of files for any name."""
+    # "." and ".." are no names of files
+    quoted = quote(name, safe=" -_+=,")
+    return quoted.replace(".", "%2E") if quoted.strip(".") == "" else quoted
+
+
+def write_run(folder: Path, method: str, key: RunKey, record: RunRecord, stamp: Stamp) -> None:
+    """Keep a run; it is there whole or not at all."""
+    trials = np.arange(len(record.regret), dtype=np.int32)
+    write_columns(file_of(folder, method, key), {"trial": trials, **record.columns}, {STAMP: stamp.text})
+
+
+def read_stamp(file: Path) -> Stamp:
+    """Return what a run depends on.
+
+    Raises:
+        DataError: The file is no run.
+    """
+    try:
+        return Stamp(**json.loads(read_metadata(file)[STAMP]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{file}: is no run of headstart. Remove it, or name another folder.") from error
+
+
+def difference(stored: Stamp, wanted: Stamp) -> str:
+    """Return in words what differs; nothing where nothing does."""
+    if stored.suite != wanted.suite:
+        return "other data"
+    if stored.settings != wanted.settings:
+        names = sorted({*stored.settings, *wanted.settings})
+        changed = [name for name in names if stored.settings.get(name) != wanted.settings.get(name)]
+        return ", ".join(
+            f"{name}={stored.settings.get(name)} instead of {wanted.settings.get(name)}" for name in changed
+        )
+    if stored.method != wanted.method:
+        return "other settings of the method"
+    if stored.version != wanted.version:
+        return f"headstart {stored.version} instead of {wanted.version}"
+    return ""
+
+
+def stored_runs(folder: Path) -> Iterator[tuple[str, RunKey, Path]]:
+    """Yield method, names and file of every run, in order of their names."""
+    for file in sorted((folder / RUNS).glob("*/*/*/*.parquet")):
+        if file.name.startswith("."):
+            continue  # being written, or left by somebody who was killed
+        method, space, task = (unquote(part.name) for part in reversed(file.parents[:3]))
+        yield method, RunKey(space, task, unquote(file.stem)), file
+
+
+def compile_results(folder: Path) -> int:
+    """Make the two tables of all runs that are there, and return how many runs they hold."""
+    parts: list[dict[str, Any]] = []
+    stamps: dict[str, dict[str, Any]] = {}
+    for method, key, file in stored_runs(folder):
+        columns = read_columns(file)
+        size = len(columns["trial"])
+        names = {"method": method, "space": key.space, "task": key.task, "seed": key.seed}
+        parts.append({**{name: [word] * size for name, word in names.items()}, **columns})
+        stamp = read_stamp(file)
+        known = stamps.setdefault(method, {**vars(stamp), "version": []})
+        if stamp.version not in known["version"]:
+            known["version"].append(stamp.version)
+    if not parts:
+        return 0
+    merged = {name: _joined([part[name] for part in parts]) for name in parts[0]}
+    metadata = {STAMP: json.dumps(stamps, sort_keys=True)}
+    write_columns(folder / RESULTS, {name: merged[name] for name in merged if name != "cpu_ms"}, metadata)
+    write_columns(folder / COSTS, {name: merged[name] for name in (*KEY, "cpu_ms")}, metadata)
+    return len(parts)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], list):
+        return [word for part in cast("Sequence[list[str]]", parts) for word in part]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """All runs of a folder."""
+
+    runs: Mapping[str, Mapping[RunKey, Mapping[str, NDArray[Any]]]]
+    """By method and names: the measures [T + 1]."""
+    settings: Mapping[str, str]
+    suite: str
+    """Fingerprint of the data."""
+    methods: Mapping[str, str]
+    """Settings of every method."""
+    versions: tuple[str, ...]
+    """Of headstart, all that any run was made with."""
+
+    def curves(self) -> Curves:
+        """Return the runs that all methods have."""
+        return side_by_side(self.runs)
+
+
+def read_results(folder: Path) -> Results:
+    """Return what is in a folder of results, or in a copy of its two tables.
+
+    Raises:
+        DataError: There are no results, or results of different settings.
+    """
+    if (folder / RUNS).is_dir():
+        compile_results(folder)
+    table = folder / RESULTS
+    if not table.is_file():
+        raise DataError(f"{folder}: there are no results. Name a folder that 'headstart bench run --out' has written.")
+    stamps: dict[str, dict[str, Any]] = json.loads(read_metadata(table).get(STAMP, "{}"))
+    first = next(iter(stamps.values()))
+    for method, stamp in stamps.items():
+        if stamp["suite"] != first["suite"] or stamp["settings"] != first["settings"]:
+            raise DataError(
+                f"{folder}: method '{method}' was run with other data or settings than '{next(iter(stamps))}' "
+                f"({stamp['settings']} and {first['settings']}). Keep each in a folder of its own."
+            )
+    columns = read_columns(table)
+    if (folder / COSTS).is_file():
+        columns["cpu_ms"] = read_columns(folder / COSTS)["cpu_ms"]
+    versions = tuple(dict.fromkeys(version for stamp in stamps.values() for version in stamp["version"]))
+    settings = {method: str(stamp["method"]) for method, stamp in stamps.items()}
+    return Results(_by_run(columns), first["settings"], str(first["suite"]), settings, versions)
+
+
+def _by_run(columns: Mapping[str, NDArray[Any]]) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:
+    starts = np.flatnonzero(columns["trial"] == 0)
+    ends = np.append(starts[1:], len(columns["trial"]))
+    found: dict[str, dict[RunKey, dict[str, NDArray[Any]]]] = {}
+    for start, end in zip(starts, ends, strict=True):
+        method, *names = (str(columns[name][start]) for name in KEY[:4])
+        measures = {name: columns[name][start:end] for name in MEASURES if name in columns}
+        found.setdefault(method, {})[RunKey(*names)] = measures
+    return found
+
+
+def runs_of_space(folder: Path, space: str) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:
+    """Return the runs of one space by method and names, while others may still be missing."""
+    found: dict[str, dict[RunKey, dict[str, NDArray[Any]]]] = {}
+    for method, key, file in stored_runs(folder):
+        if key.space == space:
+            columns = read_columns(file)
+            found.setdefault(method, {})[key] = {name: columns[name] for name in MEASURES}
+    return found
+
+
+def refuse_mixture(folder: Path, suite: Suite, settings: RunSettings) -> None:
+    """Refuse a folder that holds runs of other data or settings.
+
+    Raises:
+        SettingsError: The message says what differs.
+    """
+    wanted = Stamp(suite.fingerprint, settings.words(), "", "")
+    for _, _, file in stored_runs(folder):
+        stored = read_stamp(file)
+        found = difference(Stamp(stored.suite, stored.settings, "", ""), wanted)
+        if found:
+            raise SettingsError(f"{folder}: holds results with {found}. Name another folder with --out.")
+        return  # all runs of a folder were checked against the first one when they were made

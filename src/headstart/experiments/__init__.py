@@ -1,0 +1,23 @@
+"""Recipes: each makes a published figure or table again with one command, and says whether the paper's claim held."""
+
+from headstart.experiments.calibration import CALIBRATION
+from headstart.experiments.frame import Recipe
+from headstart.experiments.negative_transfer import NEGATIVE_TRANSFER
+from headstart.experiments.tst_2 import TST_2
+from headstart.naming import refuse_unknown
+
+__all__ = ["RECIPES", "Recipe", "recipe_named"]
+
+RECIPES = (CALIBRATION, NEGATIVE_TRANSFER, TST_2)
+"""All recipes, by name."""
+
+
+def recipe_named(name: str) -> Recipe:
+    """Return the recipe of that name.
+
+    Raises:
+        SettingsError: There is none.
+    """
+    by_name = {recipe.name: recipe for recipe in RECIPES}
+    refuse_unknown("experiment", name, by_name)
+    return by_name[name]

@@ -1,0 +1,158 @@
+"""What all recipes share: what they are given, what they find, and the files that say so.
+
+A recipe runs methods through ``benchmark.runner``, so it goes on where it was stopped; then it reads the results and
+writes ``table.csv``, pictures and a ``README.md`` that says in words what came out.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from headstart.benchmark.methods import chosen
+from headstart.benchmark.pictures import Lines
+from headstart.benchmark.problems import Suite
+from headstart.benchmark.runner import Listener, OnChange, Silent, SuiteSource, run
+from headstart.benchmark.settings import RunSettings
+from headstart.benchmark.store import Results, library_version, read_results
+
+Row: TypeAlias = tuple[str | int | float, ...]
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Plain columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def text(self) -> str:
+        """The table as CSV."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_shown(cell) for cell in row] for row in self.rows)
+        return stream.getvalue()
+
+    @property
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [self.columns, tuple("---" for _ in self.columns), *(tuple(map(_shown, row)) for row in self.rows)]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _shown(cell: str | int | float) -> str:
+    return f"{cell:.5g}" if isinstance(cell, float) else str(cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What came out of an experiment."""
+
+    table: CsvTable
+    """Written to table.csv."""
+    words: tuple[str, ...]
+    """Paragraphs: what was done, what came out, whether the claim held."""
+    shown: Mapping[str, CsvTable] = field(default_factory=dict[str, CsvTable])
+    """Tables for the page, by heading."""
+    extra: Mapping[str, CsvTable] = field(default_factory=dict[str, CsvTable])
+    """More tables to write, by the name of their file."""
+    pictures: Mapping[str, Lines] = field(default_factory=dict[str, Lines])
+    """By the name of their file, without its ending."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a recipe is given."""
+
+    source: SuiteSource
+    out: Path
+    smoke: bool = False
+    """Whether a few seconds must do: the same steps on next to nothing."""
+    jobs: int = 1
+    methods: tuple[str, ...] = ()
+    """Instead of the recipe's own."""
+    seeds: int | None = None
+    """Instead of the recipe's own number."""
+    on_change: OnChange = "refuse"
+    listener: Listener = field(default_factory=Silent)
+
+    @property
+    def suite(self) -> Suite:
+        """The tasks."""
+        return self.source.open()
+
+    def results(
+        self,
+        part: str,
+        methods: Sequence[str],
+        settings: RunSettings,
+        *,
+        seeds: int,
+        spaces: Sequence[str] | None = None,
+    ) -> Results:
+        """Do the runs that ``part``, a folder below ``out``, does not hold yet, and return all."""
+        folder = self.out / part
+        run(
+            self.source,
+            chosen(methods, settings),
+            settings,
+            folder,
+            seeds=seeds,
+            spaces=spaces,
+            jobs=self.jobs,
+            on_change=self.on_change,
+            listener=self.listener,
+        )
+        return read_results(folder)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An experiment that can be done again."""
+
+    name: str
+    title: str
+    """One line."""
+    claim: str
+    """What the paper says, and where."""
+    needs: str
+    """Which suite it is for."""
+    find: Callable[[Work], Findings]
+
+
+def carry_out(recipe: Recipe, work: Work, command: str) -> Findings:
+    """Do the experiment and write ``table.csv``, pictures and ``README.md`` into ``work.out``."""
+    work.out.mkdir(parents=True, exist_ok=True)
+    found = recipe.find(work)
+    (work.out / "table.csv").write_text(found.table.text, encoding="utf-8")
+    for name, table in found.extra.items():
+        (work.out / name).write_text(table.text, encoding="utf-8")
+    for name, lines in found.pictures.items():
+        _draw(lines, work.out / f"{name}.png")
+    (work.out / "README.md").write_text(_page(recipe, work, found, command), encoding="utf-8")
+    return found
+
+
+def _draw(lines: Lines, file: Path) -> None:
+    from headstart.benchmark.palette import styles
+    from headstart.benchmark.plots import figure_of_lines, save
+
+    save(figure_of_lines(lines, styles(lines.methods)), file)
+
+
+def _page(recipe: Recipe, work: Work, found: Findings, command: str) -> str:
+    parts = [f"# {recipe.title}", "", f"The claim: {recipe.claim}", ""]
+    if work.smoke:
+        parts += ["**This is a smoke run: it shows that every step works, and its figures mean nothing.**", ""]
+    for paragraph in found.words:
+        parts += [paragraph, ""]
+    for heading, table in found.shown.items():
+        parts += [f"## {heading}", "", table.markdown, ""]
+    for name, lines in found.pictures.items():
+        parts += [f"![{lines.title}]({name}.png)", ""]
+    parts += ["## How this was made", "", "```sh", command, "```", "", f"headstart {library_version()}", ""]
+    return "\n".join(parts)
