@@ -131,6 +131,15 @@ OPTIMIZERS = one_of(
     said(Optimizer, "space", st.one_of(OBJECTS, TEXT, st.none(), st.integers())),
     said(MAKE, "direction", TEXT | NO_TEXT),
     said(MAKE, "bounds", NO_NUMBER | st.integers() | st.floats()),
+    said(
+        MAKE,
+        "metafeatures",
+        OBJECTS.filter(lambda value: not isinstance(value, list))
+        | TEXT
+        | st.booleans()
+        | st.just([])
+        | st.just([1.0, float("nan")]),
+    ),
     said(MAKE, "bounds", st.tuples(st.floats(0, 1e9), st.floats(-1e9, 0)) | st.tuples(NO_FINITE, st.just(1e9))),
     said(MAKE, "method", TEXT | OBJECTS | st.none() | st.integers()),
     said(MAKE, "initial_design", TEXT | OBJECTS | st.none() | st.integers()),

@@ -103,7 +103,7 @@ def test_more_than_there_are() -> None:
 
 def test_many_past_rows_are_cut_to_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     x, responses = table(3)
-    monkeypatch.setattr("headstart.initial_designs.greedy_portfolio.LARGEST_CHOICE", 12)
+    monkeypatch.setattr("headstart.initial_designs.past_errors.LARGEST_CHOICE", 12)
     design = GreedyPortfolio(trees=3).pretrain(meta(x, responses), rng=rng())
     best = np.unique(x[np.argsort(-responses, axis=0)[:2].ravel()], axis=0)
     assert design.past is not None

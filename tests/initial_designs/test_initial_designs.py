@@ -8,11 +8,11 @@ import pytest
 import headstart.initial_designs
 from headstart.data import Candidates, TaskData
 from headstart.errors import SettingsError
-from headstart.initial_designs import GreedyPortfolio, Sobol, Uniform, initial_design_named
+from headstart.initial_designs import AverageBest, GreedyPortfolio, Sobol, Uniform, initial_design_named
 from headstart.protocols import InitialDesign
 from headstart.testing import initial_design_checks
 
-DESIGNS: list[InitialDesign] = [GreedyPortfolio(trees=20), Sobol(), Uniform()]
+DESIGNS: list[InitialDesign] = [AverageBest(trees=20), GreedyPortfolio(trees=20), Sobol(), Uniform()]
 CASES = [(design, check) for design in DESIGNS for check in initial_design_checks(design)]
 
 
@@ -26,7 +26,8 @@ def test_every_listed_design_is_tested() -> None:
 
 
 def test_names() -> None:
-    assert [initial_design_named(name) for name in ("portfolio", "sobol", "uniform")] == [
+    assert [initial_design_named(name) for name in ("average-best", "portfolio", "sobol", "uniform")] == [
+        AverageBest,
         GreedyPortfolio,
         Sobol,
         Uniform,
@@ -34,7 +35,9 @@ def test_names() -> None:
 
 
 def test_unknown_name_lists_the_names_and_close_ones() -> None:
-    with pytest.raises(SettingsError, match=r"'sobl'.*Did you mean 'sobol'.*'portfolio', 'sobol', 'uniform'"):
+    with pytest.raises(
+        SettingsError, match=r"'sobl'.*Did you mean 'sobol'.*'average-best', 'portfolio', 'sobol', 'uniform'"
+    ):
         initial_design_named("sobl")
     with pytest.raises(SettingsError, match="The names are"):
         initial_design_named("nothing like it")

@@ -45,15 +45,17 @@ def competitors(settings: RunSettings) -> tuple[Method, ...]:
         Method("prior-gp-forest", surrogates.PriorGP(source="forest")),
         Method("prior-gp-gp", surrogates.PriorGP(source="gp")),
         Method("prior-gp-both", surrogates.PriorGP(source="both")),
-        *(_design_alone(getattr(initial_designs, listed)) for listed in initial_designs.__all__),
+        *(_design_alone(getattr(initial_designs, listed)()) for listed in initial_designs.__all__),
+        _design_alone(initial_designs.AverageBest(rows="past"), "-of-past"),
+        _design_alone(initial_designs.GreedyPortfolio(rows="past"), "-of-past"),
     ]
     found.update({method.name: method for method in variants})
     return tuple(found.values())
 
 
-def _design_alone(kind: type[InitialDesign]) -> Method:
+def _design_alone(design: InitialDesign, suffix: str = "") -> Method:
     """Return a design that goes on for the whole run."""
-    return Method(f"design-{kind.name}", surrogates.Random(), kind(), WHOLE_RUN)
+    return Method(f"design-{design.name}{suffix}", surrogates.Random(), design, WHOLE_RUN)
 
 
 def chosen(names: Sequence[str], settings: RunSettings) -> tuple[Method, ...]:

@@ -39,6 +39,10 @@ def past_of(space: SuiteSpace, target: Problem, settings: RunSettings) -> PastOf
     targets = (target,) if space.leave_one_out else space.targets(settings.tasks)
     key = f"{space.name}\0{target.name}" if space.leave_one_out else space.name
     problems = space.past_of(target, settings.tasks)
+    if settings.past_tasks is not None and settings.past_tasks < len(problems):
+        order = named_rng("past tasks", key).permutation(len(problems))
+        places = sorted(int(place) for place in order[: settings.past_tasks])
+        problems = tuple(problems[place] for place in places)
     if settings.past == "least-correlated" and problems:
         problems = least_correlated(problems, targets)
     return PastOf(key, problems, targets)
@@ -49,6 +53,9 @@ def past_data(past: PastOf, space: SuiteSpace, settings: RunSettings) -> MetaDat
     tasks: list[TaskData] = []
     for problem in past.problems:
         rows = np.arange(len(problem.y)) if problem.past_rows is None else problem.past_rows
+        if settings.past_rows is not None and settings.past_rows < len(rows):
+            chosen = named_rng("past rows", problem.space, problem.name).permutation(len(rows))[: settings.past_rows]
+            rows = rows[np.sort(chosen)]
         x, y = problem.x[rows], np.asarray(problem.y[rows])
         if settings.past == "permuted":
             y = named_rng("permuted", problem.space, problem.name).permutation(y)

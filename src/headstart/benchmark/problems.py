@@ -120,10 +120,12 @@ def checked_problem(problem: Problem, where: str) -> Problem:
     """
     what = f"{where}: space '{problem.space}', task '{problem.name}'"
     x, y = problem.x, problem.y
+    if not (problem.name and problem.name.isprintable()):  # it stands in tables and in names of files
+        raise DataError(f"{where}: task {problem.name!a} has characters that cannot be printed, or none. Rename it.")
     if x.ndim != 2 or y.ndim != 1 or len(x) != len(y):
         raise DataError(f"{what}: X must be [N, d] and y [N], got {x.shape} and {y.shape}.")
-    if len(y) == 0:
-        raise DataError(f"{what}: there are no configurations. Leave the task out.")
+    if x.size == 0:
+        raise DataError(f"{what}: there are no configurations, got shape {x.shape}. Leave the task out.")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DataError(f"{what}: X or y contains NaN or infinity. Leave such configurations out.")
     if x.min() < 0.0 or x.max() > 1.0:

@@ -31,14 +31,20 @@ class RunSettings:
     past: PastKind = "true"
     """What was done to the past: nothing, responses permuted or negated, or only the tenth of the tasks kept that
     agrees least with the targets. The last three show what a misleading past costs."""
+    past_tasks: int | None = None
+    """How many past tasks, chosen at random, there are at most."""
+    past_rows: int | None = None
+    """At how many configurations of its own, chosen at random, every past task was evaluated at most: pools that all
+    tasks share are a convenience of benchmarks."""
 
     def __post_init__(self) -> None:
         for name, kinds in (("tasks", Split), ("scale", Scale), ("past", PastKind)):
             if getattr(self, name) not in get_args(kinds):
                 words = ", ".join(map(repr, get_args(kinds)))
                 raise SettingsError(f"Benchmark: {name} must be one of {words}, got {shown(getattr(self, name))}.")
-        for name, least in (("trials", 1), ("given", 0)):
-            if not is_count(getattr(self, name), least):
+        for name, least in (("trials", 1), ("given", 0), ("past_tasks", 1), ("past_rows", 2)):
+            value = getattr(self, name)
+            if not (is_count(value, least) or (value is None and name.startswith("past"))):
                 raise SettingsError(
                     f"Benchmark: {name} must be a whole number of at least {least}, got {shown(getattr(self, name))}."
                 )

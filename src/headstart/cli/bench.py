@@ -13,7 +13,7 @@ from headstart.cli.terminal import InterruptedCommandError, counted, note, say, 
 if TYPE_CHECKING:
     from headstart.benchmark.curves import Curves
     from headstart.benchmark.published import Runs
-    from headstart.benchmark.report import Report
+    from headstart.benchmark.reports.report import Report
     from headstart.benchmark.store import Results
 
 USUAL_METHODS = "random,gp,prior-gp"
@@ -130,6 +130,13 @@ def bench_run(
         bool, typer.Option("--continuous", help="Try any configuration, not only the pool's.")
     ] = False,
     past: Annotated[PastChoice, typer.Option("--past", help="Make the past mislead.")] = PastChoice.true,
+    past_tasks: Annotated[
+        int | None, typer.Option("--past-tasks", min=1, metavar="N", help="Keep at most so many past tasks.")
+    ] = None,
+    past_rows: Annotated[
+        int | None,
+        typer.Option("--past-rows", min=2, metavar="N", help="Keep at most so many random rows of every past task."),
+    ] = None,
     hpob_version: Annotated[VersionChoice, typer.Option("--hpob-version", help="Which of HPO-B's files are past.")] = (
         VersionChoice.v3
     ),
@@ -157,6 +164,8 @@ def bench_run(
         scale=None if scale is None else scale.value,
         continuous=continuous,
         past=past.value,
+        past_tasks=past_tasks,
+        past_rows=past_rows,
     )
     listener = Listening(out)
     with listener:
@@ -252,7 +261,7 @@ def bench_report(
     csv, json and markdown are printed unless --out names a file. A page goes to report.html, pictures to the folder
     report, if it names none.
     """
-    from headstart.benchmark.report import write
+    from headstart.benchmark.reports.report import write
 
     report = _report(folder, competitor or [], methods, spaces, at, title)
     written = write(report, form.value, out)
@@ -323,7 +332,7 @@ def _report(
     at: str | None,
     title: str | None,
 ) -> "Report":
-    from headstart.benchmark.report import Report, machine, versions
+    from headstart.benchmark.reports.report import Report, machine, versions
 
     results, runs = _results(folder)
     runs.update(_published(competitors))

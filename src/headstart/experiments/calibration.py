@@ -76,7 +76,8 @@ def densities_of(job: Job, repetitions: int) -> tuple[Array, Array, Array]:
                 std = (above - below) / 2
             z: Array = np.abs(y[asked] - mean) / np.maximum(std, SMALLEST * width)
             spread = np.maximum(std / width, SMALLEST)
-            densities.append(float(np.mean(0.5 * z**2 + np.log(spread) + 0.5 * np.log(2 * np.pi))))
+            density: Array = 0.5 * np.square(z) + np.log(spread) + 0.5 * np.log(2 * np.pi)
+            densities.append(float(density.mean()))
             coverages.append([float(np.mean(z <= half)) for half in LEVELS.values()])
             sizes.append(float(size))
     return np.array(densities), np.array(coverages), np.array(sizes)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from headstart.benchmark.methods import chosen
-from headstart.benchmark.pictures import Lines
 from headstart.benchmark.problems import Suite
+from headstart.benchmark.reports.pictures import Lines
 from headstart.benchmark.runner import Listener, OnChange, Silent, SuiteSource, run
 from headstart.benchmark.settings import RunSettings
 from headstart.benchmark.store import Results, library_version, read_results
@@ -138,8 +138,8 @@ def carry_out(recipe: Recipe, work: Work, command: str) -> Findings:
 
 
 def _draw(lines: Lines, file: Path) -> None:
-    from headstart.benchmark.palette import styles
-    from headstart.benchmark.plots import figure_of_lines, save
+    from headstart.benchmark.reports.palette import styles
+    from headstart.benchmark.reports.plots import figure_of_lines, save
 
     save(figure_of_lines(lines, styles(lines.methods)), file)
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from headstart.benchmark.curves import Curves, side_by_side
 from headstart.benchmark.metrics import mean_regret, ranks
-from headstart.benchmark.pictures import regret_lines
+from headstart.benchmark.reports.pictures import regret_lines
+from headstart.benchmark.reports.tables import Resampling
 from headstart.benchmark.settings import PastKind, usual_settings
 from headstart.benchmark.statistics import bootstrap_difference
 from headstart.benchmark.store import Results
-from headstart.benchmark.tables import Resampling
 from headstart.experiments.frame import CsvTable, Findings, Recipe, Row, Work
 
 METHODS = ("gp", "prior-gp", "tst-r", "taf-r", "rgpe", "scaml-gp")

@@ -8,10 +8,10 @@ import numpy as np
 
 from headstart.benchmark.curves import Curves
 from headstart.benchmark.metrics import adtm, mean_rank
-from headstart.benchmark.pictures import regret_lines
+from headstart.benchmark.reports.pictures import regret_lines
+from headstart.benchmark.reports.tables import Resampling
 from headstart.benchmark.settings import usual_settings
 from headstart.benchmark.statistics import bootstrap_interval
-from headstart.benchmark.tables import Resampling
 from headstart.errors import SettingsError
 from headstart.experiments.frame import CsvTable, Findings, Recipe, Work
 

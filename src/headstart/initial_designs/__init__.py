@@ -1,12 +1,13 @@
 """The first configurations, before any surrogate is used: one file each. ``__all__`` is the only list of them."""
 
+from headstart.initial_designs.average_best import AverageBest
 from headstart.initial_designs.greedy_portfolio import GreedyPortfolio
 from headstart.initial_designs.sobol import Sobol
 from headstart.initial_designs.uniform import Uniform
 from headstart.naming import class_named
 from headstart.protocols import InitialDesign
 
-__all__ = ["GreedyPortfolio", "Sobol", "Uniform"]
+__all__ = ["AverageBest", "GreedyPortfolio", "Sobol", "Uniform"]
 
 
 def initial_design_named(name: str) -> type[InitialDesign]:

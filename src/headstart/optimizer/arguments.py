@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import numpy as np
 
 from headstart import initial_designs, surrogates
+from headstart.arrays import Array, frozen
 from headstart.data import Direction, MetaDataset, State, metadata_text
 from headstart.errors import DataError, SettingsError, TaskNotFoundError
 from headstart.optimizer.preparation import Choices
@@ -89,6 +90,22 @@ def checked_bounds(bounds: object) -> tuple[float, float] | None:
     if low is not None and high is not None and low < high:
         return low, high
     raise SettingsError(f"Optimizer: bounds must be finite numbers (low, high) with low < high, got {shown(bounds)}.")
+
+
+def checked_metafeatures(metafeatures: object) -> Array | None:
+    """Return descriptors [m], or None."""
+    if metafeatures is None:
+        return None
+    try:
+        found = np.asarray(metafeatures, dtype=np.float64)
+    except Exception:  # foreign objects raise what they like
+        found = np.empty(0)
+    if found.ndim != 1 or len(found) == 0 or not np.isfinite(found).all():
+        raise SettingsError(
+            f"Optimizer: metafeatures must be finite numbers, the same ones as of the past tasks, got "
+            f"{shown(metafeatures)}."
+        )
+    return frozen(found)
 
 
 def checked_seed(seed: object) -> int:

@@ -56,6 +56,7 @@ class Optimizer:
         initial_trials: int | None = None,
         acquisition: Acquisition | None = None,
         past: MetaDataset | None = None,
+        metafeatures: Sequence[float] | Array | None = None,
         seed: int | None = None,
     ) -> None:
         """Begin a task, or resume the one of that name in ``memory``.
@@ -76,6 +77,8 @@ class Optimizer:
             initial_trials: How many observations the initial design waits for; as many as the method needs when None.
             acquisition: How predictions are rated; the method's own when None.
             past: Past tasks, where they are not in a memory.
+            metafeatures: Descriptors [m] of the task, for methods that compare tasks by them ("tst-m"); the past tasks
+                need the same ones.
             seed: Makes the sequence of asks reproducible; a resumed task keeps its own.
 
         Raises:
@@ -100,7 +103,8 @@ class Optimizer:
         self._bounds = arguments.checked_bounds(record.bounds if record is not None and bounds is None else bounds)
         self.seed = arguments.checked_seed(record.seed if record is not None and record.seed is not None else seed)
         """Of the sequence of asks."""
-        self._choices = Choices(method, initial_design, initial_trials, acquisition, self._inner_bounds)
+        described = arguments.checked_metafeatures(metafeatures)
+        self._choices = Choices(method, initial_design, initial_trials, acquisition, self._inner_bounds, described)
         arguments.check_choices(self._choices)
         self._encoding = None if self.space is None else Encoding(self.space)
         self._pool: Pool | None = None if pool is None else pool_of(pool, self._encoding)

@@ -52,7 +52,13 @@ def _opened(address: str, version: Version, cache: Path | None) -> Suite:
         from headstart.benchmark.suites.real import sklearn_suite
 
         folder = cache_folder() if cache is None else cache
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"{folder}: evaluations cannot be kept there ({error}). Set XDG_CACHE_HOME to a folder that can be "
+                "written to."
+            ) from error
         return sklearn_suite(folder / "sklearn.db")
     place = Path(address)
     if place.is_dir():

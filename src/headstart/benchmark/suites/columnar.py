@@ -1,21 +1,23 @@
 """The columnar cache: JSON tables of gigabytes are converted once and mapped into memory from then on.
 
 One folder per JSON file: ``<k>.x`` and ``<k>.y`` hold the rows of all tasks of the k-th space, one after the other, as
-little-endian float64; ``index.json`` says what lies where, and how large and how old the JSON file was.
+little-endian float64; ``index.json`` says what lies where, and how large and how old the JSON file was. Readers need no
+lock: the folder is put in its place whole. Who converts holds a lock, so that others wait instead of doing the same
+work, and so that what lies half written beside the folder is known to be nobody's.
 """
 
 import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.arrays import Array
 from headstart.benchmark.problems import Problem, checked_problem
@@ -57,19 +59,19 @@ def read_table(file: Path, cache: Path | None = None) -> Table:
     base = cache_folder() if cache is None else cache
     key = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:16]
     folder = base / f"{file.stem}-{key}"
-    index = _index(folder)
-    if index is None or index["of"] != _stamp(file):
-        try:
-            base.mkdir(parents=True, exist_ok=True)
-            _convert(file, folder)
-        except OSError as error:
-            raise DataError(
-                f"{file}: the converted table cannot be kept in {base} ({error}). Make room there, or set "
-                "XDG_CACHE_HOME to a folder that can be written to."
-            ) from error
-        index = cast("dict[str, Any]", _index(folder))
-    spaces = {name: tuple(_mapped(folder, name, place, entry)) for name, (place, entry) in _entries(index).items()}
-    return Table(spaces, str(index["fingerprint"]))
+    found = _converted(folder, _stamp(file))
+    if found is not None:
+        return found
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        with _alone(folder.with_name(f".{folder.name}.lock")):
+            found = _converted(folder, _stamp(file))  # by somebody else, meanwhile
+            return _convert(file, folder) if found is None else found
+    except OSError as error:
+        raise DataError(
+            f"{file}: the converted table cannot be kept in {base} ({error}). Make room there, or set "
+            "XDG_CACHE_HOME to a folder that can be written to."
+        ) from error
 
 
 def _stamp(file: Path) -> list[int]:
@@ -77,44 +79,64 @@ def _stamp(file: Path) -> list[int]:
     return [FORMAT, found.st_size, found.st_mtime_ns]
 
 
-def _index(folder: Path) -> dict[str, Any] | None:
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """Wait until nobody else is here. The system opens the lock however a process ends."""
     try:
-        return cast("dict[str, Any]", json.loads((folder / "index.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+        import fcntl
+    except ImportError:  # Windows: two processes that convert at once may disturb each other
+        yield
+        return
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _converted(folder: Path, stamp: list[int]) -> Table | None:
+    """Return the table in ``folder``; None where it is of another file or moment, incomplete, or something else."""
+    try:
+        index: Any = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        if index["of"] != stamp:
+            return None
+        spaces = {
+            str(entry["space"]): tuple(_mapped(folder, place, entry)) for place, entry in enumerate(index["spaces"])
+        }
+        return Table(spaces, str(index["fingerprint"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
-def _entries(index: dict[str, Any]) -> dict[str, tuple[int, dict[str, Any]]]:
-    return {entry["space"]: (place, entry) for place, entry in enumerate(index["spaces"])}
-
-
-def _mapped(folder: Path, space: str, place: int, entry: dict[str, Any]) -> Iterator[Problem]:
+def _mapped(folder: Path, place: int, entry: dict[str, Any]) -> Iterator[Problem]:
     """Yield the tasks of a space as views of mapped files: nothing is read before it is used."""
     total, d = sum(rows for _, rows in entry["tasks"]), int(entry["columns"])
-    x: Array = np.memmap(folder / f"{place}.x", dtype="<f8", mode="r", shape=(total, d))
-    y: Array = np.memmap(folder / f"{place}.y", dtype="<f8", mode="r", shape=(total,))
+    # reshape refuses a file of another length; plain arrays, since the class of maps slows small ones down
+    x = np.memmap(folder / f"{place}.x", dtype="<f8", mode="r").reshape(total, d).view(np.ndarray)
+    y = np.memmap(folder / f"{place}.y", dtype="<f8", mode="r").reshape(total).view(np.ndarray)
     first = 0
     for name, rows in entry["tasks"]:
-        yield Problem(space, name, x[first : first + rows], y[first : first + rows])
+        yield Problem(str(entry["space"]), str(name), x[first : first + rows], y[first : first + rows])
         first += rows
 
 
-def _convert(file: Path, folder: Path) -> None:
-    """Write the table beside its place and put it there in one step."""
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+def _convert(file: Path, folder: Path) -> Table:
+    """Write the table beside its place, put it there in one step, and return it."""
+    made = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(made, ignore_errors=True)  # of somebody who was killed
+    made.mkdir()
     try:
-        stamp = _stamp(file)  # before reading: a file that changes meanwhile is converted again
+        stamp = _stamp(file)  # before reading: a file that changes meanwhile is converted again next time
         spaces, fingerprint = _write_spaces(file, made)
         index = {"of": stamp, "file": str(file), "fingerprint": fingerprint, "spaces": spaces}
         (made / "index.json").write_text(json.dumps(index), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            made.rename(folder)
-        except OSError:
-            if _index(folder) is None:  # else another process was quicker
-                raise
+        if folder.exists():
+            shutil.rmtree(folder)
+        made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+    found = _converted(folder, stamp)
+    if found is None:
+        raise OSError("what was written there is not what is read")
+    return found
 
 
 def _write_spaces(file: Path, folder: Path) -> tuple[list[dict[str, Any]], str]:
@@ -153,10 +175,17 @@ def _problem(file: Path, space: str, task: str, value: Any) -> Problem:
         raise DataError(f"{what}: must be an object with X and y.")
     found = cast("dict[str, Any]", value)
     try:
-        x, y = (np.array(found[name], dtype=np.float64) for name in ("X", "y"))
+        x, y = (_numbers(found[name]) for name in ("X", "y"))
     except (TypeError, ValueError) as error:
         raise DataError(f"{what}: X and y must hold numbers, as many in every row ({error}).") from error
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]  # the official files hold one-element lists
     x = np.where((x > -UNIT_TOLERANCE) & (x < 1 + UNIT_TOLERANCE), np.clip(x, 0.0, 1.0), x) if x.ndim == 2 else x
     return checked_problem(Problem(space, task, x, y), str(file))
+
+
+def _numbers(values: Any) -> Array:
+    array: NDArray[Any] = np.array(values)
+    if array.dtype.kind not in "fiu":  # words like "0.5" would be taken for numbers, and null for NaN
+        raise TypeError("there is something else")
+    return array.astype(np.float64)

@@ -12,12 +12,14 @@ Version 3 has the split. Versions 1 and 2 have none: all tasks of all files are 
 
 import hashlib
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from headstart.benchmark.problems import Problem, Suite, SuiteSpace
 from headstart.benchmark.suites.columnar import Table, read_table
+from headstart.benchmark.suites.json_stream import space_tasks
 from headstart.encoding import Columns
 from headstart.errors import DataError, SettingsError
 from headstart.space.values import shown
@@ -53,67 +55,80 @@ def hpob_suite(folder: Path, *, version: Version = "v3", cache: Path | None = No
         "v2": (TRAIN, VALIDATION, TEST),
         "v1": (AUGMENTED, VALIDATION, TEST),
     }[version]
-    tables = [read_table(folder / name, cache) for name in files]
+    tables = {folder / name: read_table(folder / name, cache) for name in files}
     given, stamp = _initial_rows(folder / INITIAL)
-    digest = hashlib.sha256("".join([version, stamp, *(table.fingerprint for table in tables)]).encode())
-    names = list(dict.fromkeys(name for table in tables for name in table.spaces))
+    digest = hashlib.sha256("".join([version, stamp, *(table.fingerprint for table in tables.values())]).encode())
     if version.startswith("v3"):
-        names = [name for name in tables[2].spaces if name in set(names)]
-    spaces = [_space(folder, name, tables, given.get(name, {}), version) for name in names]
+        names = list(tables[folder / TEST].spaces)
+    else:
+        names = list(dict.fromkeys(name for table in tables.values() for name in table.spaces))
+    spaces = [_space(name, tables, folder / INITIAL, given.get(name, {}), version) for name in names]
     return Suite(folder.resolve().name, tuple(spaces), digest.hexdigest()[:16])
 
 
 def _space(
-    folder: Path, name: str, tables: list[Table], given: dict[str, dict[str, list[int]]], version: Version
+    name: str, tables: dict[Path, Table], initial: Path, given: dict[str, dict[str, tuple[int, ...]]], version: Version
 ) -> SuiteSpace:
+    problems = {file: table.spaces.get(name, ()) for file, table in tables.items()}
+    d = next(some[0].x.shape[1] for some in problems.values() if some)
+    for file, some in problems.items():
+        for problem in some:
+            if problem.x.shape[1] != d:
+                raise DataError(
+                    f"{file}: space '{name}', task '{problem.name}' has {problem.x.shape[1]} columns, tasks of other "
+                    f"files {d}. All tasks of a space must be encoded alike."
+                )
     train, validation, test = (
-        tuple(_with_rows(folder, problem, given.get(problem.name, {})) for problem in table.spaces.get(name, ()))
-        for table in tables
+        tuple(_with_rows(initial, problem, given.get(problem.name, {})) for problem in some)
+        for some in problems.values()
     )
-    everything = (*train, *validation, *test)
-    columns = Columns.numeric(everything[0].x.shape[1])
-    for problem in everything:
-        if problem.x.shape[1] != len(columns):
-            raise DataError(
-                f"{folder}: space '{name}', task '{problem.name}' has {problem.x.shape[1]} columns, others have "
-                f"{len(columns)}. All tasks of a space must be encoded alike."
-            )
+    columns = Columns.numeric(d)
     if version.startswith("v3"):
-        return SuiteSpace(name, columns, train, validation, test)
-    merged = {problem.name: problem for problem in everything}  # a task of several files is the same task
+        past_file, validation_file, _ = problems
+        train = _without(past_file, train, (*validation, *test))
+        return SuiteSpace(name, columns, train, _without(validation_file, validation, test), test)
+    merged = {problem.name: problem for problem in (*train, *validation, *test)}  # of several files: the same task
     return SuiteSpace(name, columns, (), (), tuple(merged.values()), leave_one_out=True)
 
 
-def _with_rows(folder: Path, problem: Problem, given: dict[str, list[int]]) -> Problem:
-    if not given:
-        return problem
-    rows = {seed: tuple(int(row) for row in chosen) for seed, chosen in given.items()}
-    for seed, chosen in rows.items():
-        if chosen and not (min(chosen) >= 0 and max(chosen) < len(problem.y)):
-            raise DataError(
-                f"{folder / INITIAL}: space '{problem.space}', task '{problem.name}', seed '{seed}': rows must lie "
-                f"below {len(problem.y)}, got {list(chosen)}."
+def _without(file: Path, tasks: tuple[Problem, ...], targets: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Return ``tasks`` without those that are targets as well: nobody may learn from what is to be found."""
+    names = {problem.name for problem in targets}
+    for problem in tasks:
+        if problem.name in names:
+            warnings.warn(
+                f"{file}: space '{problem.space}', task '{problem.name}' is a target in another file, too. It is left "
+                "out of this one, so that no method learns from what it has to find.",
+                stacklevel=2,
             )
-    return replace(problem, given=rows)
+    return tuple(problem for problem in tasks if problem.name not in names)
 
 
-def _initial_rows(file: Path) -> tuple[dict[str, dict[str, dict[str, list[int]]]], str]:
+def _with_rows(file: Path, problem: Problem, given: dict[str, tuple[int, ...]]) -> Problem:
+    for seed, rows in given.items():
+        if rows and not (min(rows) >= 0 and max(rows) < len(problem.y) and len(set(rows)) == len(rows)):
+            raise DataError(
+                f"{file}: space '{problem.space}', task '{problem.name}', seed {shown(seed)}: initial rows must be "
+                f"different numbers from 0 to {len(problem.y) - 1}, got {shown(list(rows))}."
+            )
+    return replace(problem, given=given) if given else problem
+
+
+def _initial_rows(file: Path) -> tuple[dict[str, dict[str, dict[str, tuple[int, ...]]]], str]:
     """Return the given rows and what they depend on; nothing where the file is missing: rows are then drawn."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not file.exists():
         return {}, ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: cannot be read ({error}).") from error
-    try:
-        found: Any = json.loads(text)
-        for space, tasks in found.items():
-            for task, seeds in tasks.items():
-                for seed, rows in seeds.items():
-                    if not (isinstance(rows, list) and all(type(row) is int for row in cast("list[Any]", rows))):
-                        raise DataError(
-                            f"{file}: space '{space}', task '{task}', seed '{seed}': rows must be whole numbers."
-                        )
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"{file}: must be {{space: {{task: {{seed: [rows]}}}}}} ({error}).") from error
-    return found, hashlib.sha256(text.encode()).hexdigest()
+    found: dict[str, dict[str, dict[str, tuple[int, ...]]]] = {}
+    for space, task, seeds in space_tasks(file):
+        if not (isinstance(seeds, dict) and all(_are_rows(rows) for rows in cast("dict[str, Any]", seeds).values())):
+            raise DataError(
+                f"{file}: space '{space}', task '{task}': must map every seed to a list of whole numbers, got "
+                f"{shown(cast('object', seeds))}."
+            )
+        rows = {seed: tuple(rows) for seed, rows in cast("dict[str, list[int]]", seeds).items()}
+        found.setdefault(space, {})[task] = rows
+    return found, hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
+def _are_rows(value: object) -> bool:
+    return isinstance(value, list) and all(type(row) is int for row in cast("list[object]", value))

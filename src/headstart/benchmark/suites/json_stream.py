@@ -15,7 +15,10 @@ from headstart.errors import DataError
 CHUNK = 1 << 22
 """Characters read at once."""
 
+_SPACE = " \t\n\r"
+"""What JSON calls white space; str.isspace() knows more."""
 _STRUCTURE = re.compile(r'["\[\]{}]')
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def space_tasks(file: Path) -> Iterator[tuple[str, str, Any]]:
@@ -27,13 +30,9 @@ def space_tasks(file: Path) -> Iterator[tuple[str, str, Any]]:
     try:
         with file.open(encoding="utf-8") as stream:
             reader = _Reader(stream, file)
-            spaces: set[str] = set()
-            for space in reader.members():
-                reader.check_new(space, spaces, "space")
-                tasks: set[str] = set()
-                for task in reader.members():
-                    reader.check_new(task, tasks, f"space '{space}', task")
-                    yield space, task, reader.value(space, task)
+            for space in reader.members("space"):
+                for task in reader.members("task"):
+                    yield space, task, reader.value()
             reader.end()
     except FileNotFoundError as error:
         raise DataError(f"{file}: there is no such file. Name the folder that holds the benchmark's files.") from error
@@ -42,93 +41,92 @@ def space_tasks(file: Path) -> Iterator[tuple[str, str, Any]]:
 
 
 class _Reader:
-    """A window on the text that moves on; the only state is what has been read and not used yet."""
+    """A window on the text that moves on; the only state is what has been read and not used yet, and the names."""
 
     def __init__(self, stream: TextIO, file: Path) -> None:
         self._stream, self._file = stream, file
         self._text, self._at = "", 0
+        self._inside: list[str] = []
 
-    def members(self) -> Iterator[str]:
+    def members(self, what: str) -> Iterator[str]:
         """Yield the keys of the object that begins here; the caller reads each value before it asks for the next."""
+        known: set[str] = set()
         self._expect("{")
         if self._peek() == "}":
-            self._at += 1
+            self._expect("}")
             return
-        while True:
+        last = ","
+        while last == ",":
+            self._drop_used()
             if self._peek() != '"':
-                raise self._malformed("a name in quotes")
-            yield self._parsed(self._until_end_of_string(self._at))
-            after = self._peek()
-            self._at += 1
-            if after == "}":
-                return
-            if after != ",":
-                raise self._malformed("a comma or a closing brace")
+                raise self._malformed(f"the name of a {what} in quotes")
+            name = self._parsed(self._end_of_string(self._at))
+            if not (name and name.isprintable()):  # names stand in messages, tables and names of files
+                raise DataError(f"{self._where}: {what} {name!a} has characters that cannot be printed, or none.")
+            self._inside.append(f"{what} '{name}'")
+            if name in known:
+                raise DataError(f"{self._where} is there twice. Leave one of them out.")
+            known.add(name)
+            self._expect(":")
+            yield name
+            self._inside.pop()
+            last = self._expect(",", "}")
 
-    def value(self, space: str, task: str) -> Any:
+    def value(self) -> Any:
         """Return the value that begins here, parsed."""
-        try:
-            return self._parsed(self._until_end_of_value())
-        except json.JSONDecodeError as error:
-            raise DataError(f"{self._file}: space '{space}', task '{task}' is not valid JSON ({error.msg}).") from error
-
-    def check_new(self, name: str, known: set[str], what: str) -> None:
-        """Go on behind the colon of a key, which must be new."""
-        if name in known:
-            raise DataError(f"{self._file}: {what} '{name}' is there twice. Leave one of them out.")
-        known.add(name)
-        self._expect(":")
+        return self._parsed(self._end_of_value())
 
     def end(self) -> None:
         """Require that nothing follows."""
         if self._peek():
             raise self._malformed("the end of the file")
 
+    @property
+    def _where(self) -> str:
+        return f"{self._file}: {', '.join(self._inside)}" if self._inside else str(self._file)
+
     def _more(self) -> bool:
-        """Read on, dropping what was used; False at the end of the file."""
+        """Read on; False at the end of the file."""
         chunk = self._stream.read(CHUNK)
-        self._text = self._text[self._at :] + chunk
-        self._at = 0
+        self._text += chunk
         return bool(chunk)
+
+    def _drop_used(self) -> None:
+        """Forget what was read and used, now and then: between two calls no place of the window moves."""
+        if self._at >= CHUNK:
+            self._text, self._at = self._text[self._at :], 0
 
     def _peek(self) -> str:
         """Return the next character that is not white space; nothing at the end."""
-        while True:
-            while self._at < len(self._text):
-                if not self._text[self._at].isspace():
-                    return self._text[self._at]
-                self._at += 1
-            if not self._more():
-                return ""
+        while self._at < len(self._text) or self._more():
+            if self._text[self._at] not in _SPACE:
+                return self._text[self._at]
+            self._at += 1
+        return ""
 
-    def _expect(self, character: str) -> None:
-        if self._peek() != character:
-            raise self._malformed(repr(character))
+    def _expect(self, *characters: str) -> str:
+        found = self._peek()
+        if found not in characters:
+            raise self._malformed(" or ".join(map(repr, characters)))
         self._at += 1
+        return found
 
     def _parsed(self, end: int) -> Any:
         text = self._text[self._at : end]
         self._at = end
-        return json.loads(text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:  # ValueError: also for numbers of thousands of digits
+            raise DataError(f"{self._where}: is not valid JSON ({getattr(error, 'msg', error)}).") from error
 
-    def _until_end_of_string(self, start: int) -> int:
+    def _end_of_string(self, start: int) -> int:
         """Return the place behind the string that begins at ``start``."""
-        place = start + 1
-        while True:
-            quote = self._text.find('"', place)
-            if quote < 0:
-                # the window may move: places count from its beginning
-                behind, place = self._at, max(len(self._text), place)
-                if not self._more():
-                    raise self._malformed("the end of a string")
-                start, place = start - behind, place - behind
-                continue
-            backslashes = len(self._text[start + 1 : quote]) - len(self._text[start + 1 : quote].rstrip("\\"))
-            if backslashes % 2 == 0:
-                return quote + 1
-            place = quote + 1
+        while (found := _STRING.match(self._text, start)) is None:
+            if not self._more():
+                raise self._malformed("the end of a string", cut=True)
+        return found.end()
 
-    def _until_end_of_value(self) -> int:
+    def _end_of_value(self) -> int:
         """Return the place behind the object or array that begins here."""
         if self._peek() not in ("{", "["):
             raise self._malformed("an object")
@@ -136,22 +134,20 @@ class _Reader:
         while True:
             found = _STRUCTURE.search(self._text, place)
             if found is None:
-                behind, place = self._at, len(self._text)
+                place = len(self._text)
                 if not self._more():
-                    raise self._malformed("the end of a task")
-                place -= behind
-                continue
-            if found[0] == '"':
-                place = self._until_end_of_string(found.start())  # of the window as it is afterwards
-                continue
-            depth += 1 if found[0] in "[{" else -1
-            place = found.end()
-            if depth == 0:
-                return place
+                    raise self._malformed("the end of the task", cut=True)
+            elif found[0] == '"':
+                place = self._end_of_string(found.start())
+            else:
+                depth += 1 if found[0] in "[{" else -1
+                place = found.end()
+                if depth == 0:
+                    return place
 
-    def _malformed(self, expected: str) -> DataError:
-        here = self._text[self._at : self._at + 30]
+    def _malformed(self, expected: str, *, cut: bool = False) -> DataError:
+        here = "" if cut else self._text[self._at : self._at + 30]
         return DataError(
-            f"{self._file}: expected {expected} but found {here!r}. The file must be one JSON object "
-            "{space: {task: {...}}}; download it again if it was cut short."
+            f"{self._where}: expected {expected} but found {ascii(here) if here else 'the end of the file'}. The file "
+            "must be one JSON object {space: {task: {...}}}; download it again if it was cut short."
         )

@@ -11,7 +11,7 @@ remainder 1 when divided by 3.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from headstart.benchmark.parquet import read_columns
 from headstart.benchmark.problems import Problem, Suite, SuiteSpace, checked_problem
 from headstart.encoding import Columns
 from headstart.errors import DataError
+from headstart.space.values import shown
 
 TRIALS = 70
 """As many as the authors' program was run for."""
@@ -52,8 +53,8 @@ def is_text_folder(folder: Path) -> bool:
     try:
         with files[0].open(encoding="utf-8") as stream:
             words = stream.readline().split()
-        return len(words) > 1 and all(np.isfinite(float(word)) for word in words)
-    except (UnicodeDecodeError, ValueError):
+        return len([float(word) for word in words]) > 1
+    except (OSError, ValueError):  # or UnicodeDecodeError, which is one
         return False
 
 
@@ -74,6 +75,7 @@ def leave_one_out_suite(folder: Path) -> Suite:
             digest.update(f"{space.name}\0{problem.name}\0{problem.x.shape}".encode())
             digest.update(problem.x.tobytes() + problem.y.tobytes())
             digest.update(b"" if problem.metafeatures is None else problem.metafeatures.tobytes())
+            digest.update(b"" if problem.past_rows is None else problem.past_rows.tobytes())
     return Suite(folder.resolve().name, spaces, digest.hexdigest()[:16], given=0, scale="honest", trials=TRIALS)
 
 
@@ -87,6 +89,12 @@ def coarse_grid(x: Array) -> BoolArray:
 
 
 def _space(grid: _Grid) -> SuiteSpace:
+    for task, x in grid.x.items():  # before one task's NaN spreads to all by scaling
+        if not np.isfinite(x).all():
+            raise DataError(
+                f"{grid.where}: space '{grid.name}', task '{task}': hyperparameters contain NaN or infinity. Leave "
+                "such configurations out."
+            )
     together = np.concatenate(list(grid.x.values()))
     low, high = together.min(axis=0), together.max(axis=0)
     width = np.where(high > low, high - low, 1.0)
@@ -120,29 +128,40 @@ def _read_parquet(file: Path) -> _Grid:
     except (TypeError, ValueError) as error:
         raise DataError(f"{file}: hyperparameters and score must be numbers ({error}).") from error
     tasks = list(dict.fromkeys(names.tolist()))
-    described = _read_metafeatures(file.with_name(f"{file.stem}_metafeatures.csv"))
+    if not tasks:
+        raise DataError(f"{file}: there are no rows. Leave the file out.")
+    described = _read_metafeatures(file.with_name(f"{file.stem}_metafeatures.csv"), tasks)
     rows = {task: names == task for task in tasks}
     return _Grid(file.stem, file, {t: x[rows[t]] for t in tasks}, {t: y[rows[t]] for t in tasks}, described)
 
 
-def _read_metafeatures(file: Path) -> dict[str, Array]:
+def _read_metafeatures(file: Path, tasks: Sequence[str]) -> dict[str, Array]:
     """Return the descriptors by task; nothing where there is no such file."""
     import csv
 
     if not file.is_file():
         return {}
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            lines = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{file}: cannot be read ({error}).") from error
     found: dict[str, Array] = {}
-    with file.open(encoding="utf-8", newline="") as stream:
-        for line in csv.DictReader(stream):
-            task = line.pop("task", None)
-            if task is None:
-                raise DataError(f"{file}: needs a column task.")
-            if task in found:
-                raise DataError(f"{file}: task '{task}' is there twice. Leave one line out.")
-            try:
-                found[task] = np.array([float(value) for value in line.values()])
-            except (TypeError, ValueError) as error:
-                raise DataError(f"{file}: task '{task}': descriptors must be numbers ({error}).") from error
+    for line in lines:
+        task = line.pop("task", None)
+        if task is None:
+            raise DataError(f"{file}: needs a column task.")
+        if task in found:
+            raise DataError(f"{file}: task {shown(task)} is there twice. Leave one line out.")
+        try:
+            found[task] = np.array([float(value) for value in line.values()])
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{file}: task {shown(task)}: descriptors must be numbers ({error}).") from error
+        if not np.isfinite(found[task]).all():
+            raise DataError(f"{file}: task {shown(task)}: descriptors must be finite. Leave the column out.")
+    for task in tasks:
+        if task not in found:
+            raise DataError(f"{file}: there is no line for task {shown(task)}. Describe all tasks, or none.")
     return found
 
 
@@ -150,13 +169,14 @@ def _read_text(folder: Path) -> _Grid:
     tables: dict[str, Array] = {}
     for file in sorted(folder.iterdir()):
         if file.is_file() and not file.name.startswith("."):
-            try:
-                tables[file.name] = np.loadtxt(file, ndmin=2)
-            except (ValueError, UnicodeDecodeError) as error:
-                raise DataError(f"{file}: must hold as many numbers in every line ({error}).") from error
-    widths = {len(table.T) for table in tables.values()}
-    if len(widths) != 1:
-        raise DataError(f"{folder}: the files have different numbers of columns: {sorted(widths)}.")
+            tables[file.name] = _read_numbers(file)
+    widths = {file: len(table.T) for file, table in tables.items()}
+    usual = next(iter(widths.values()))
+    for file, width in widths.items():
+        if width != usual:
+            raise DataError(
+                f"{folder / file}: has {width} columns, the files before it {usual}. All files must be made alike."
+            )
     constant = np.all([(table == table[0]).all(axis=0) for table in tables.values()], axis=0)
     constant[0] = False  # the accuracy
     inputs = ~constant
@@ -168,3 +188,15 @@ def _read_text(folder: Path) -> _Grid:
         {task: table[:, 0] for task, table in tables.items()},
         {task: table[0, constant] for task, table in tables.items()} if constant.any() else {},
     )
+
+
+def _read_numbers(file: Path) -> Array:
+    """Return [rows, columns] of a text file."""
+    try:
+        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        table = np.array([words for words in lines if words], dtype=np.float64)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: must hold as many numbers in every line ({error}).") from error
+    if table.size == 0:
+        raise DataError(f"{file}: there are no configurations. Leave the file out.")
+    return table

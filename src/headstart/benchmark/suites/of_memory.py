@@ -25,17 +25,20 @@ def memory_suite(location: str | Path) -> Suite:
         DataError: It has too little in it.
     """
     with Memory(location, create=False) as memory:
+        location = memory.location  # without a password: the name of a suite is written into files
         records = memory.tasks()
-        known = {record.space.fingerprint: record.space for record in records}
+        # a task's past has its metric, as in the Optimizer
+        known = {(record.space.fingerprint, record.metric): record.space for record in records}
         spaces: list[SuiteSpace] = []
         digest = hashlib.sha256()
-        for fingerprint, space in known.items():
-            past = memory.meta_dataset(space)
+        for (fingerprint, metric), space in known.items():
+            others = [record.name for record in records if record.metric != metric]
+            past = memory.meta_dataset(space, exclude=others)
             tasks = [task for task in past.informative if len(task) >= LEAST_TRIALS]
             if len(tasks) < LEAST_TASKS:
                 continue
             assert past.columns is not None  # a MetaDataset always has them
-            name = _name(space.names, fingerprint)
+            name = _name(space.names, fingerprint, metric)
             digest.update("".join([name, *(f"{task.name}\0{len(task)}" for task in tasks)]).encode())
             for task in tasks:
                 digest.update(task.x.tobytes() + task.y.tobytes())
@@ -43,14 +46,14 @@ def memory_suite(location: str | Path) -> Suite:
             spaces.append(SuiteSpace(name, past.columns, (), (), problems, leave_one_out=True))
     if not spaces:
         raise DataError(
-            f"Memory {location}: no Space has {LEAST_TASKS} tasks with at least {LEAST_TRIALS} complete trials of "
-            f"different values each; it has {len(records)} tasks. Tune more tasks, or name another suite."
+            f"Memory {location}: no Space has {LEAST_TASKS} tasks of one metric with at least {LEAST_TRIALS} complete "
+            f"trials of different values each; it has {len(records)} tasks. Tune more tasks, or name another suite."
         )
     trials = min(50, max(len(problem.y) for space in spaces for problem in space.test))
-    return Suite(str(location), tuple(spaces), digest.hexdigest()[:16], given=0, scale="honest", trials=trials)
+    return Suite(location, tuple(spaces), digest.hexdigest()[:16], given=0, scale="honest", trials=trials)
 
 
-def _name(parameters: tuple[str, ...], fingerprint: str) -> str:
-    """Return what tables call a Space, which has no name: its first parameters and its fingerprint."""
+def _name(parameters: tuple[str, ...], fingerprint: str, metric: str | None) -> str:
+    """Return what tables call a Space, which has no name: its first parameters, its fingerprint and the metric."""
     words = "-".join(parameters[:3]) + ("-…" if len(parameters) > 3 else "")
-    return f"{words[:40]} {fingerprint[:6]}"
+    return f"{words[:40]} {fingerprint[:6]}" + (f" {metric}" if metric else "")

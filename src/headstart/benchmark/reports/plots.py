@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from headstart.benchmark.layout import CriticalLayout, log_ticks, tick_label
-from headstart.benchmark.palette import Style
-from headstart.benchmark.pictures import BARS, ZERO, Lines, Pictures, band_opacity, end_labels
+from headstart.benchmark.reports.layout import CriticalLayout, log_ticks, tick_label
+from headstart.benchmark.reports.palette import Style
+from headstart.benchmark.reports.pictures import BARS, ZERO, Lines, Pictures, band_opacity, end_labels
 from headstart.errors import HeadstartError, MissingDependencyError
 
 ImageFormat: TypeAlias = Literal["png", "svg"]

@@ -14,16 +14,16 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from headstart.benchmark import pictures, plots, renderers, tables
 from headstart.benchmark.curves import Curves
-from headstart.benchmark.html import page
-from headstart.benchmark.layout import critical_layout
 from headstart.benchmark.metrics import mean_regret
-from headstart.benchmark.palette import styles
-from headstart.benchmark.pictures import Pictures
-from headstart.benchmark.sections import Document, Section
+from headstart.benchmark.reports import pictures, plots, renderers, tables
+from headstart.benchmark.reports.html import page
+from headstart.benchmark.reports.layout import critical_layout
+from headstart.benchmark.reports.palette import styles
+from headstart.benchmark.reports.pictures import Pictures
+from headstart.benchmark.reports.sections import Document, Section
+from headstart.benchmark.reports.tables import Resampling, Table
 from headstart.benchmark.statistics import CriticalDifference, critical_difference
-from headstart.benchmark.tables import Resampling, Table
 from headstart.errors import HeadstartError, SettingsError
 
 Item = TypeVar("Item")

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from headstart.benchmark.layout import CriticalLayout
-from headstart.benchmark.pictures import Lines
-from headstart.benchmark.tables import Table
+from headstart.benchmark.reports.layout import CriticalLayout
+from headstart.benchmark.reports.pictures import Lines
+from headstart.benchmark.reports.tables import Table
 
 
 @dataclass(frozen=True)

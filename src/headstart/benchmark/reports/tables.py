@@ -336,8 +336,8 @@ def cost(curves: Curves) -> Table | None:
     if not rows:
         return None
     columns = (
-        Column("median, ms", "cpu_ms_median", digits=1, best="low"),
-        Column("90 %, ms", "cpu_ms_90", digits=1, best="low"),
+        Column("median, ms", "cpu_ms_median", digits=2, best="low"),
+        Column("90 %, ms", "cpu_ms_90", digits=2, best="low"),
         Column("suggestions", "suggestions", digits=0),
     )
     return Table("cost", "CPU time per suggestion", "method", tuple(rows), columns, "Over all runs and trials.")

@@ -10,8 +10,8 @@ import numpy as np
 
 from headstart.arrays import Array
 from headstart.benchmark.curves import Curves
-from headstart.benchmark.layout import CriticalLayout, log_range, spread
 from headstart.benchmark.metrics import averaged, covered, pooled, ranks
+from headstart.benchmark.reports.layout import CriticalLayout, log_range, spread
 from headstart.benchmark.statistics import Interval
 
 Bootstrap = Callable[[Array, Curves], Interval | None]

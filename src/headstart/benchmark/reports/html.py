@@ -11,12 +11,12 @@ from html import escape
 from importlib import import_module, resources
 from itertools import groupby
 
-from headstart.benchmark.palette import Marker, Style
-from headstart.benchmark.pictures import BARS, ZERO, Lines
-from headstart.benchmark.plotly_figures import Figure, critical_figure, lines_figure
-from headstart.benchmark.renderers import best_cells, cell_text, interval_text, number
-from headstart.benchmark.sections import Document, Section
-from headstart.benchmark.tables import Cell, Column, Estimate, Table
+from headstart.benchmark.reports.palette import Marker, Style
+from headstart.benchmark.reports.pictures import BARS, ZERO, Lines
+from headstart.benchmark.reports.plotly_figures import Figure, critical_figure, lines_figure
+from headstart.benchmark.reports.renderers import best_cells, cell_text, interval_text, number
+from headstart.benchmark.reports.sections import Document, Section
+from headstart.benchmark.reports.tables import Cell, Column, Estimate, Table
 from headstart.errors import MissingDependencyError
 
 
@@ -72,7 +72,7 @@ def _plotly() -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("headstart.benchmark").joinpath("page", name).read_text(encoding="utf-8")
+    return resources.files("headstart.benchmark.reports").joinpath("page", name).read_text(encoding="utf-8")
 
 
 # --- sections --------------------------------------------------------------------------------------------------------

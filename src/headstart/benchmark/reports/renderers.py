@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from headstart.benchmark.tables import Cell, Column, Counts, Estimate, Table
+from headstart.benchmark.reports.tables import Cell, Column, Counts, Estimate, Table
 
 Record: TypeAlias = dict[str, str | int | float | None]
 """One number with everything that says what it is."""

@@ -17,7 +17,7 @@ LEADING = (
     (1, 2, 5),
     (1, 1.5, 2, 3, 5, 7),
     (1, 1.2, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8),
-    (1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.25, 2.5, 2.75, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 9, 9.5),
+    (*(0.1 * n for n in range(10, 20)), *(0.25 * n for n in range(8, 20)), *(0.5 * n for n in range(10, 20))),
 )
 """Digits that get a label on a logarithmic axis: the first of these that gives three labels."""
 

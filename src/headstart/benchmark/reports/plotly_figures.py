@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from headstart.arrays import Array
-from headstart.benchmark.layout import CriticalLayout, log_ticks, tick_label
-from headstart.benchmark.palette import Style
-from headstart.benchmark.pictures import Lines, band_opacity, end_labels
+from headstart.benchmark.reports.layout import CriticalLayout, log_ticks, tick_label
+from headstart.benchmark.reports.palette import Style
+from headstart.benchmark.reports.pictures import Lines, band_opacity, end_labels
 
 Figure = dict[str, Any]
 """id, data, layout; labels, each with the number of its method; what changes on a narrow screen."""

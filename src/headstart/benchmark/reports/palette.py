@@ -65,10 +65,10 @@ _OURS = {
     "dklm-ri": Style(BLACK, "cross", "dash"),
     "ablr": Style(TEAL, "cross"),
     "dngo": Style(WINE, "pentagon"),
-    "bohamiann": Style(ROSE, "diamond"),
+    "bohamiann": Style(ROSE, "hexagon"),
     "deep-ensemble": Style(SKY, "hexagon", "dash"),
     "ranking-ensemble": Style(FOREST, "star"),
-    "copula-prior": Style(PURPLE, "square"),
+    "copula-prior": Style(PURPLE, "x"),
     "scot": Style(PURPLE, "circle", "dash"),
     "mklgp": Style(INDIGO, "x", "dash"),
 }

@@ -1,0 +1,1 @@
+"""From curves to tables, pictures and pages. Nothing here runs a method."""
