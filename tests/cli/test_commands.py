@@ -261,9 +261,10 @@ def test_suggest_prints_number_and_configuration_for_people(memory: str, capsys:
 def test_best_for_people(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = Said(capsys, "best", "--task", "fast", "--memory", memory)
     assert said.out.splitlines() == [
-        "value   0.75 (accuracy, maximize)",
-        "trial   1 of 5",
-        "config  kernel=rbf  C=7.5",
+        "value     0.75 (accuracy, maximize)",
+        "trial     1 of 5",
+        "config    kernel=rbf  C=7.5",
+        "one more  no forecast yet",
     ]
 
 

@@ -1,7 +1,7 @@
 """Columns in Parquet files: the only place that talks to pyarrow."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -31,12 +31,17 @@ def read_columns(file: Path) -> dict[str, NDArray[Any]]:
     """
     _, parquet = _pyarrow()
     try:
-        table = parquet.read_table(file, partitioning=None)
+        with parquet.ParquetFile(file) as source:  # read_table also takes folders, and columns from their names
+            table = source.read()
         return {str(name): np.asarray(table.column(name).to_numpy()) for name in table.column_names}
     except FileNotFoundError as error:
         raise DataError(f"{file}: there is no such file.") from error
     except Exception as error:  # pyarrow raises what it likes on foreign files
-        raise DataError(f"{file}: is no Parquet file that can be read ({error}).") from error
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: Exception) -> DataError:
+    return DataError(f"{file}: is no Parquet file that can be read ({' '.join(str(error).split())}).")
 
 
 def read_metadata(file: Path) -> dict[str, str]:
@@ -48,8 +53,10 @@ def read_metadata(file: Path) -> dict[str, str]:
     _, parquet = _pyarrow()
     try:
         found = cast("Mapping[bytes, bytes]", parquet.read_schema(file).metadata or {})
+    except FileNotFoundError as error:
+        raise DataError(f"{file}: there is no such file.") from error
     except Exception as error:
-        raise DataError(f"{file}: is no Parquet file that can be read ({error}).") from error
+        raise _unreadable(file, error) from error
     return {key.decode(): value.decode() for key, value in found.items()}
 
 
@@ -58,13 +65,14 @@ def write_columns(file: Path, columns: Mapping[str, Any], metadata: Mapping[str,
     pyarrow, parquet = _pyarrow()
     table = pyarrow.table(dict(columns)).replace_schema_metadata(dict(metadata))
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    # no tempfile: only its owner could read it, and results are there to be shared
+    part = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with part.open("xb") as stream:
             parquet.write_table(table, stream, compression="zstd")
             stream.flush()
             os.fsync(stream.fileno())
-        Path(name).replace(file)
+        part.replace(file)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise

@@ -122,11 +122,13 @@ def best(
 
     with Memory(memory, create=False) as opened:
         record, observations = opened.task(task), opened.observations(task)
+        gain = _expected_gain(opened, record)
     found = next((one for one in observations if one.value is not None and one.value == record.best), None)
     if found is None:
         raise NotFittedError(f"Task '{task}' has no best trial yet: none has a value. Tell at least one.")
     if as_json:
-        say_json({"task": task, "direction": record.direction, "metric": record.metric, **observation_data(found)})
+        rest = {**observation_data(found), "expected_gain": gain}
+        say_json({"task": task, "direction": record.direction, "metric": record.metric, **rest})
         return
     rule = ", ".join(word for word in (record.metric, record.direction) if word)
     say_pairs(
@@ -134,8 +136,20 @@ def best(
             ("value", f"{found.value!r} ({rule})"),
             ("trial", f"{found.number} of {record.trials.total}"),
             ("config", config_words(found.config)),
+            ("one more", "no forecast yet" if gain is None else f"is expected to gain {gain:.2g}"),
         ]
     )
+
+
+def _expected_gain(memory: "Memory", record: "TaskRecord") -> float | None:
+    """Return what one more trial is expected to gain; None where nobody can say."""
+    from headstart.errors import HeadstartError
+    from headstart.optimizer import Optimizer
+
+    try:
+        return Optimizer(record.space, task=record.name, memory=memory).expected_gain()
+    except HeadstartError:  # every configuration was tried, or a method of the user's own is not here
+        return None
 
 
 def explain(

@@ -8,7 +8,7 @@ before every ``ask``.
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -24,7 +24,7 @@ from headstart.optimizer.ledger import Ledger
 from headstart.optimizer.pool import Pool, pool_of
 from headstart.optimizer.preparation import Choices, automatic, prepared, useful
 from headstart.optimizer.progress import bar
-from headstart.protocols import Acquisition, InitialDesign, Surrogate
+from headstart.protocols import Acquisition, InitialDesign, Posterior, Surrogate
 from headstart.space import Config, Space
 from headstart.space.values import is_count, shown
 
@@ -112,6 +112,7 @@ class Optimizer:
         self._given_past = past
         self._setup: suggestion.Setup | None = None
         self._ledger = Ledger(self._memory, task, self._pool)
+        self._next: _Proposal | None = None
         useful(past, self._columns)  # refuses those of another Space
         if self._memory is not None and task is not None and self.space is not None:
             if method == "auto" and record is None:  # decided now: past tasks may come and go before it is resumed
@@ -256,6 +257,19 @@ class Optimizer:
             words = f"Proposed by {trial.origin} after {len(told)} told trials. {found.summary}"
             return replace(found, summary=words.strip())
 
+    def expected_gain(self) -> float | None:
+        """Return how much better than the best so far the next trial is expected to be, in the units of the values.
+
+        It is the expected improvement of the configuration that ``ask`` would hand out now; nothing is handed out. None
+        while there is no model: during the initial design, or for methods that have none.
+
+        Raises:
+            SpaceExhaustedError: Every configuration was handed out.
+        """
+        with self._lock, loop.one_thread():
+            self._ledger.read()
+            return self._proposed(self._ledger.next_number).gain
+
     def optimize(
         self,
         function: Callable[[Config], float | None],
@@ -265,6 +279,7 @@ class Optimizer:
         n_jobs: int = 1,
         catch: type[Exception] | tuple[type[Exception], ...] = (),
         callbacks: Iterable[Callable[["Optimizer", Observation], object]] = (),
+        stop_below: float | None = None,
         progress: bool = False,
     ) -> Observation:
         """Ask, evaluate ``function(config)`` and tell, again and again, and return the best observation.
@@ -279,15 +294,18 @@ class Optimizer:
                 processes on one memory instead.
             catch: Exceptions of ``function`` that count as a failed trial; others are told as failed and raised.
             callbacks: Called after each trial with this Optimizer and the Observation; StopIteration ends the loop.
+            stop_below: End where the next trial is expected to gain less than this, in the units of the values; see
+                ``expected_gain``.
             progress: Whether to show a bar on standard error.
 
         Raises:
             SettingsError: There is neither ``n_trials`` nor ``timeout`` for a Space without end.
             NotFittedError: Not a single trial has a value.
         """
-        limits = loop.Limits(n_trials, timeout, n_jobs)
+        limits = loop.Limits(n_trials, timeout, n_jobs, stop_below)
         callbacks = tuple(callbacks) if isinstance(cast("object", callbacks), Iterable) else (cast("Any", callbacks),)
         arguments.check_loop(function, catch, callbacks)
+        # a method without a model never says that enough is enough, so stop_below is no limit by itself
         if n_trials is None and timeout is None and self._pool is None and math.isinf(cast("Space", self.space).size):
             raise SettingsError("optimize: a Space without end needs n_trials, timeout, or both.")
         watchers = [self._watcher(callback) for callback in callbacks]
@@ -318,24 +336,37 @@ class Optimizer:
             while trial is None:
                 self._ledger.read()
                 number, told = self._ledger.next_number, len(self._ledger.told)
-                chosen, origin = self._chosen(number)
-                config, row = self._placed(chosen)
-                trial = self._ledger.begin(Trial(number, config, row, origin, told))
+                proposal = self._proposed(number)
+                config, row = self._placed(proposal.chosen)
+                trial = self._ledger.begin(Trial(number, config, row, proposal.origin, told))
             return _copy_trial(trial)
 
-    def _chosen(self, number: int) -> tuple[Config | int, str]:
+    def _proposed(self, number: int) -> "_Proposal":
+        """Return what trial ``number`` is to be; computed once for what is known now."""
+        known = tuple((one.number, one.state) for one in self._ledger.by_number.values())
+        if self._next is None or self._next.known != known:
+            chosen, origin, posterior = self._chosen(number)
+            gain = None
+            if posterior is not None:
+                config, row = self._placed(chosen)
+                x = self._rows([Trial(number, config, row)])
+                gain = suggestion.expected_gain(posterior, x, suggestion.features_of(self._ready(), x, [row]))
+            self._next = _Proposal(known, chosen, origin, gain)
+        return self._next
+
+    def _chosen(self, number: int) -> tuple[Config | int, str, Posterior | None]:
         setup = self._ready()
         history = self._history(self._ledger.by_number.values(), self._ledger.told)
         if self._starts_with_default(number) and self.space is not None and self.space.default is not None:
-            return self.space.default, "default"
+            return self.space.default, "default", None
         if len(history.y) < setup.initial_trials:
             origin = setup.design.name
             others = [one for one in self._ledger.by_number.values() if one.trial.origin != origin]
             known, given = self._history(others, self._ledger.told), len(self._ledger.by_number) - len(others)
-            return suggestion.next_by_design(setup, history, known, given, rng=self._rng(_DESIGN, 0)), origin
+            return suggestion.next_by_design(setup, history, known, given, rng=self._rng(_DESIGN, 0)), origin, None
         rng = self._rng(_ASKING, number)
         posterior = suggestion.fitted(setup, history, rng=rng)
-        return suggestion.next_by_model(setup, posterior, history, rng=rng), setup.surrogate.name
+        return suggestion.next_by_model(setup, posterior, history, rng=rng), setup.surrogate.name, posterior
 
     def _starts_with_default(self, number: int) -> bool:
         """Whether the first trial is the stated default: a good guess where there is neither past nor wish."""
@@ -412,6 +443,18 @@ class Optimizer:
     def __repr__(self) -> str:
         name = "" if self.task is None else f"task={self.task!r}, "
         return f"Optimizer({name}direction={self.direction!r}, trials={len(self._ledger.by_number)})"
+
+
+@dataclass(frozen=True, eq=False)
+class _Proposal:
+    """What the next trial is to be."""
+
+    known: tuple[tuple[int, str], ...]
+    """Number and state of all trials that were known."""
+    chosen: Config | int
+    origin: str
+    gain: float | None
+    """What it is expected to gain, where a model proposes it."""
 
 
 def _copy_trial(trial: Trial) -> Trial:

@@ -25,6 +25,10 @@ class AsksAndTells(Protocol):
         """Return the next trial."""
         ...
 
+    def expected_gain(self) -> float | None:
+        """Return what the next trial is expected to gain, if anybody can say."""
+        ...
+
     def tell(
         self,
         trial: Trial,
@@ -45,6 +49,8 @@ class Limits:
     n_trials: int | None = None
     timeout: float | None = None
     n_jobs: int = 1
+    stop_below: float | None = None
+    """The gain that one more trial must promise."""
 
     def __post_init__(self) -> None:
         if self.n_trials is not None and not is_count(self.n_trials, 0):
@@ -55,6 +61,12 @@ class Limits:
         if self.timeout is not None and (seconds is None or seconds < 0):
             raise SettingsError(
                 f"optimize: timeout must be a number of seconds, at least 0, got {shown(self.timeout)}."
+            )
+        least = as_number(self.stop_below)
+        if self.stop_below is not None and (least is None or least < 0):
+            raise SettingsError(
+                f"optimize: stop_below must be a gain in the units of the values, at least 0, got "
+                f"{shown(self.stop_below)}."
             )
 
 
@@ -104,6 +116,9 @@ def run(
         while True:
             while not stopping and len(running) < limits.n_jobs and _may_begin(limits, asked, began):
                 try:
+                    if _is_enough(optimizer, limits):
+                        stopping = True
+                        break
                     trial = optimizer.ask()
                 except SpaceExhaustedError as error:
                     logger.warning("%s", error)
@@ -143,6 +158,17 @@ def run(
 def _may_begin(limits: Limits, asked: int, began: float) -> bool:
     left = math.inf if limits.n_trials is None else limits.n_trials - asked
     return left > 0 and (limits.timeout is None or time.monotonic() - began < limits.timeout)
+
+
+def _is_enough(optimizer: AsksAndTells, limits: Limits) -> bool:
+    """Return whether one more trial promises too little."""
+    if limits.stop_below is None:
+        return False
+    gain = optimizer.expected_gain()
+    if gain is None or gain >= limits.stop_below:
+        return False
+    logger.info("one more trial is expected to gain %.3g, less than %.3g", gain, limits.stop_below)
+    return True
 
 
 def _drained(results: SimpleQueue[_Outcome]) -> list[_Outcome]:

@@ -13,6 +13,7 @@ from headstart.acquisition import ThompsonSampling
 from headstart.arrays import Array, BoolArray, Rng
 from headstart.data import Candidates, Explanation, MetaDataset, TaskData, best_row
 from headstart.encoding import Columns, Encoding
+from headstart.numerics.expected_improvement import expected_improvement
 from headstart.numerics.low_discrepancy import sobol
 from headstart.protocols import (
     Acquisition,
@@ -119,12 +120,12 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
 
     Believed is the posterior mean of a fit without them; for a posterior that only scores, the worst value told.
     """
-    told = _features(setup, history.x, history.complete_rows)
+    told = features_of(setup, history.x, history.complete_rows)
     data = setup.task_data(history.x, history.y, told)
     posterior = setup.surrogate.fit(data, rng=rng)
     if len(history.pending) == 0:
         return posterior
-    out = _features(setup, history.pending, history.pending_rows)
+    out = features_of(setup, history.pending, history.pending_rows)
     if isinstance(posterior, InvertsResponse):
         believed = posterior.to_response(posterior.predict(history.pending, features=out).mean)
         if setup.bounds is not None:
@@ -139,8 +140,11 @@ def fitted(setup: Setup, history: History, *, rng: Rng) -> Posterior:
     return setup.surrogate.fit(setup.task_data(x, y, features), rng=rng)
 
 
-def _features(setup: Setup, x: Array, rows: Sequence[int | None]) -> Array | None:
-    """Return the surrogate's features of ``x``; those of a pool were computed when it was prepared."""
+def features_of(setup: Setup, x: Array, rows: Sequence[int | None]) -> Array | None:
+    """Return the surrogate's features of ``x``, found at ``rows``; those of a pool were computed when it was prepared.
+
+    None for a surrogate without.
+    """
     if not isinstance(setup.surrogate, SupportsFeatures):
         return None
     places = [row for row in rows if row is not None]
@@ -211,6 +215,22 @@ def _seen(domain: SpaceDomain, history: History) -> search.Seen:
     return search.Seen(history.keys, units_of_best, history.failed, history.x, history.pending)
 
 
+def expected_gain(posterior: Posterior, x: Array, features: Array | None = None) -> float | None:
+    """Return how much better than the best so far row ``x`` [1, d] is expected to be, in units of the responses.
+
+    It is the expected improvement under a normal distribution of the predicted mean and deviation, the noise left out:
+    what counts is how good the configuration is, not how lucky its measurement. None where nothing was observed, or
+    where the posterior does not say in which units it predicts.
+    """
+    if not isinstance(posterior, InvertsResponse) or np.isneginf(posterior.incumbent):
+        return None
+    prediction = posterior.predict(x, features=features)
+    mean, std = float(prediction.mean[0]), float(prediction.std[0])
+    low, centre, high, best = posterior.to_response(np.array([mean - std, mean, mean + std, posterior.incumbent]))
+    gain = expected_improvement(np.array([centre]), np.array([(high - low) / 2]), float(best))
+    return float(gain[0])
+
+
 def explained(posterior: Posterior, x: Array, sign: float) -> Explanation:
     """Return what ``posterior`` expects at row ``x`` [d], in the user's units, and why.
 
@@ -229,6 +249,7 @@ def explained(posterior: Posterior, x: Array, sign: float) -> Explanation:
         "predicted_mean": sign * float(centre),
         "predicted_std": float(high - low) / 2,
         "best_before": sign * float(best),
+        "expected_gain": expected_gain(posterior, x[None, :]) or 0.0,
     }
     expected = f"It expected {sign * centre:.4g} +- {float(high - low) / 2:.2g}; the best before was {sign * best:.4g}."
     return Explanation(f"{expected} {own.summary}".strip(), own.weights, {**numbers, **own.numbers})
