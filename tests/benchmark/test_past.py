@@ -1,7 +1,7 @@
 """The past as it is and made to mislead: rank correlation by hand, what is kept, bounds, reference rows."""
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,9 @@ def test_configurations_are_matched_by_what_they_are() -> None:
     y, other = np.random.default_rng(2).normal(size=(2, 41))
     order = np.random.default_rng(3).permutation(41)
     nearly = np.where(x == 0.0, -0.0, np.clip(x + 1e-13, 0, 1))[order]  # written by another program
-    found = rank_correlation(problem("a", y, x), problem("b", other[order], nearly))
-    assert found == pytest.approx(tau_b(y, other), abs=1e-12)
+    one, same = problem("a", y, x), problem("b", other[order], nearly)
+    assert rank_correlation(one, same) == pytest.approx(tau_b(y, other), abs=1e-12)
+    assert rank_correlation(same, one) == pytest.approx(tau_b(y, other), abs=1e-12)
 
 
 def test_only_what_both_have_is_compared() -> None:
@@ -249,6 +250,31 @@ def test_a_permuted_past(coarse: SuiteSpace) -> None:
         assert task.bounds == true.bounds
     assert not np.array_equal(found[1].y, data(coarse).tasks[1].y)
     assert abs(tau_b(found[1].y, data(coarse).tasks[1].y)) < 0.35  # three deviations of 40 unrelated pairs
+
+
+def test_fewer_past_tasks_are_a_part_of_more(space: SuiteSpace) -> None:
+    found = [names(past_of(space, space.test[0], RunSettings(past_tasks=count)).problems) for count in range(1, 8)]
+    everything = names(space.train)
+    assert [len(some) for some in found] == [1, 2, 3, 4, 5, 6, 6]
+    for fewer, more in pairwise(found):
+        assert set(fewer) <= set(more)
+        assert more == [name for name in everything if name in more]  # in their order
+    assert found[2] != everything[:3]  # chosen by chance
+    assert names(past_of(space, space.test[3], RunSettings(past_tasks=3)).problems) == found[2]  # the same for all
+
+
+def test_fewer_past_rows_are_a_part_of_what_is_known(coarse: SuiteSpace) -> None:
+    full = data(coarse).tasks
+    known = [set(zip(task.x[:, 0], task.y, strict=True)) for task in full]
+    previous: list[set[tuple[float, float]]] = [set(), set()]
+    for count in (2, 3, 10):
+        tasks = data(coarse, past_rows=count).tasks
+        assert [len(task) for task in tasks] == [min(count, 3), count]
+        found = [set(zip(task.x[:, 0], task.y, strict=True)) for task in tasks]
+        for more, fewer, everything in zip(found, previous, known, strict=True):
+            assert fewer <= more <= everything
+        previous = found
+        assert [task.bounds for task in tasks] == [task.bounds for task in full]
 
 
 # --- rows that stand for the Space -----------------------------------------------------------------------------------

@@ -129,6 +129,9 @@ def test_given_rows_are_the_suites_or_drawn_by_name() -> None:
     assert len(set(drawn)) == 5
     assert drawn != given_rows(task, 5, "test8")
     assert given_rows(task, 0, "test0") == []
+    more = given_rows(task, 9, "test0")
+    assert more[:5] == list(task.given["test0"])
+    assert len(set(more)) == 9
 
 
 def test_the_scale_decides_what_the_method_is_told() -> None:

@@ -226,6 +226,14 @@ def test_twenty_sigkills_and_a_resume_leave_the_same_file(tmp_path: Path) -> Non
     assert len(read_results(out).runs["gp"]) == 48
 
 
+def test_passwords_stay_out_of_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["headstart", "bench", "run", "--suite", "postgresql://me:secret@host/runs"])
+    run(source(), QUICK[:1], SETTINGS, tmp_path, seeds=1)
+    about = (tmp_path / "about.json").read_text()
+    assert "postgresql://me:***@host/runs" in about
+    assert "secret" not in about
+
+
 def test_a_job_pickles() -> None:
     import pickle
 

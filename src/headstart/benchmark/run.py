@@ -76,12 +76,12 @@ class _Recorder:
 
 
 def given_rows(problem: Problem, given: int, seed: str) -> list[int]:
-    """Return the rows that are evaluated before the first trial: the suite's, or else random ones of that name."""
-    rows = problem.given.get(seed, ())
+    """Return the rows that are evaluated before the first trial: the suite's, then random ones of that name."""
+    rows = list(problem.given.get(seed, ())[:given])
     if len(rows) < given:
-        rng = named_rng("given", problem.space, problem.name, seed)
-        rows = rng.permutation(len(problem.y))[:given]
-    return [int(row) for row in rows[:given]]
+        drawn = named_rng("given", problem.space, problem.name, seed).permutation(len(problem.y))
+        rows += [int(row) for row in drawn if row not in rows][: given - len(rows)]
+    return rows
 
 
 def pool_run(setup: Setup, problem: Problem, settings: RunSettings, seed: str) -> RunRecord:

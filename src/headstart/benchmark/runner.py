@@ -7,6 +7,8 @@ kept beside the results; then runs follow, space by space.
 
 import json
 import platform
+import re
+import shlex
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
@@ -196,7 +198,7 @@ def run(
     }
     listener.begin("run", sum(len(one.seeds) for some in every.values() for one in some))
     folder.mkdir(parents=True, exist_ok=True)
-    _describe(folder, source, settings)
+    _describe(folder, suite, settings)
 
     def report(kind: str, _: float | None) -> None:
         listener.step(kind)
@@ -260,11 +262,11 @@ def _learns(method: Method) -> bool:
     return any(isinstance(part, SupportsPretraining) for part in (method.surrogate, method.design))
 
 
-def _describe(folder: Path, source: SuiteSource, settings: RunSettings) -> None:
+def _describe(folder: Path, suite: Suite, settings: RunSettings) -> None:
     """Write down where the results come from; for people, and for the pages made of them."""
     about = {
-        "suite": source.address,
-        "command": " ".join(["headstart", *sys.argv[1:]]),
+        "suite": suite.name,
+        "command": command_line(),
         "headstart": library_version(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -272,6 +274,12 @@ def _describe(folder: Path, source: SuiteSource, settings: RunSettings) -> None:
         "settings": settings.words(),
     }
     (folder / "about.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+
+
+def command_line() -> str:
+    """Return the command that is running, as it may be typed again, without passwords in addresses."""
+    words = shlex.join(["headstart", *sys.argv[1:]])
+    return re.sub(r"(://[^/:@\s]*):[^@\s]*@", r"\1:***@", words)
 
 
 @contextmanager

@@ -333,6 +333,7 @@ def _report(
     title: str | None,
 ) -> "Report":
     from headstart.benchmark.reports.report import Report, machine, versions
+    from headstart.benchmark.runner import command_line
 
     results, runs = _results(folder)
     runs.update(_published(competitors))
@@ -410,11 +411,3 @@ def _trials(at: str | None, last: int) -> list[int]:
     if not found or not 1 <= found[0] <= found[-1] <= last:
         raise typer.BadParameter(f"--at {at} must lie in 1..{last}.")
     return found
-
-
-def command_line() -> str:
-    """Return the command that is running, as it may be typed again."""
-    import shlex
-    import sys
-
-    return shlex.join(["headstart", *sys.argv[1:]])

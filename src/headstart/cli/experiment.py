@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headstart.cli.arguments import DebugOption
-from headstart.cli.bench import ChangeChoice, Listening, command_line, names_in
+from headstart.cli.bench import ChangeChoice, Listening, names_in
 from headstart.cli.terminal import InterruptedCommandError, say, say_pairs, say_table
 
 
@@ -55,7 +55,7 @@ def run_experiment(
     debug: DebugOption = False,
 ) -> None:
     """Do an experiment: table.csv, pictures and a README.md that says in words what came out."""
-    from headstart.benchmark.runner import SuiteSource
+    from headstart.benchmark.runner import SuiteSource, command_line
     from headstart.experiments import recipe_named
     from headstart.experiments.frame import Work, carry_out
 

@@ -290,6 +290,7 @@ def test_damaged_files_are_made_anew(name: str, damage: str, tmp_path: Path) -> 
         path.write_bytes({"empty": b"", "short": content[:-8], "long": content * 2, "odd": content[:-1]}[damage])
     assert values(read_table(file, cache)) == EXPECTED
     assert sorted(path.name for path in folder_of(cache).iterdir()) == ["0.x", "0.y", "1.x", "1.y", "index.json"]
+    assert path.read_bytes() == content
 
 
 def test_a_cache_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
