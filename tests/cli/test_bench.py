@@ -97,6 +97,25 @@ def test_exported_results_come_back_as_competitors(
     assert run(["bench", "report", *other, "--format", "csv"]) == 0
 
 
+def test_a_compact_copy_gives_the_same_report(results: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "export", "results", "--compact", "copy"]) == 0
+    assert sorted(file.name for file in (folder / "copy").iterdir()) == ["costs.parquet", "results.parquet"]
+    capsys.readouterr()
+    texts = []
+    for place in ("results", "copy"):
+        assert run(["bench", "report", place, "--format", "csv"]) == 0
+        rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+        texts.append(
+            [
+                (*list(row.values())[:-3], *[f"{float(v):.5g}" if v else "" for v in list(row.values())[-3:]])
+                for row in rows
+            ]
+        )
+    assert texts[0] == texts[1]
+    assert run(["bench", "export", "results"]) == 2
+    assert "either --hpob FOLDER or --compact FOLDER" in capsys.readouterr().err
+
+
 def test_compare_of_a_folder_with_itself_is_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["bench", "compare", "results", "results", "--at", "4"]) == 0

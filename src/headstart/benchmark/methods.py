@@ -12,6 +12,7 @@ from headstart.benchmark.settings import RunSettings
 from headstart.errors import SettingsError
 from headstart.naming import refuse_unknown
 from headstart.protocols import InitialDesign, Surrogate
+from headstart.surrogates.ensemble_weights import EnsembleWeights
 
 WHOLE_RUN = 1_000_000
 """More trials than any run has."""
@@ -41,6 +42,10 @@ def competitors(settings: RunSettings) -> tuple[Method, ...]:
     variants = [
         # on a pool its own scores are uniform, too, and cost less than asking a design for its whole sequence
         Method("random", surrogates.Random() if settings.continuous else surrogates.Random(minimum_observations=0)),
+        Method("tst-r-formula", surrogates.TSTR(preset="formula")),
+        Method("tst-m-formula", surrogates.TSTM(preset="formula")),
+        Method("taf-p", surrogates.TAFR(weights="poe")),
+        Method("rgpe-samples", surrogates.RGPE(ranking=EnsembleWeights(losses="samples"))),
         Method("prior-gp-ungated", surrogates.PriorGP(gate=None)),
         Method("prior-gp-forest", surrogates.PriorGP(source="forest")),
         Method("prior-gp-gp", surrogates.PriorGP(source="gp")),

@@ -33,6 +33,8 @@ STAMP = "headstart"
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 KEY = ("method", "space", "task", "seed", "trial")
 RUNS = "runs"
+DISTINCT = ("value", "mean", "std", "cpu_ms")
+"""Columns of numbers that hardly ever repeat."""
 
 WITHOUT_NUMBERS = ("cli", "demo", "testing", "experiments", "benchmark")
 """Packages that no number of a run depends on; of the benchmark, those below do."""
@@ -148,9 +150,24 @@ def compile_results(folder: Path) -> int:
         return 0
     merged = {name: _joined([part[name] for part in parts]) for name in parts[0]}
     metadata = {STAMP: json.dumps(stamps, sort_keys=True)}
-    write_columns(folder / RESULTS, {name: merged[name] for name in merged if name != "cpu_ms"}, metadata)
-    write_columns(folder / COSTS, {name: merged[name] for name in (*KEY, "cpu_ms")}, metadata)
+    _write_tables(folder, merged, metadata)
     return len(parts)
+
+
+def _write_tables(folder: Path, columns: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    results = {name: columns[name] for name in columns if name != "cpu_ms"}
+    write_columns(folder / RESULTS, results, metadata, distinct=DISTINCT)
+    write_columns(folder / COSTS, {name: columns[name] for name in (*KEY, "cpu_ms")}, metadata, distinct=DISTINCT)
+
+
+def write_compact(folder: Path, out: Path) -> int:
+    """Write the two tables of ``folder`` to ``out`` with seven digits instead of 16, and return their size in bytes."""
+    columns: dict[str, NDArray[Any]] = {**_table(folder)}
+    for name in (*MEASURES, "cpu_ms"):
+        columns[name] = columns[name].astype(np.float32)
+    columns = {name: values for name, values in columns.items() if name != "row"}
+    _write_tables(out, columns, read_metadata(folder / RESULTS))
+    return sum((out / name).stat().st_size for name in (RESULTS, COSTS))
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -184,12 +201,8 @@ def read_results(folder: Path) -> Results:
     Raises:
         DataError: There are no results, or results of different settings.
     """
-    if (folder / RUNS).is_dir():
-        compile_results(folder)
-    table = folder / RESULTS
-    if not table.is_file():
-        raise DataError(f"{folder}: there are no results. Name a folder that 'headstart bench run --out' has written.")
-    stamps: dict[str, dict[str, Any]] = json.loads(read_metadata(table).get(STAMP, "{}"))
+    columns = _table(folder)
+    stamps: dict[str, dict[str, Any]] = json.loads(read_metadata(folder / RESULTS).get(STAMP, "{}"))
     first = next(iter(stamps.values()))
     for method, stamp in stamps.items():
         if stamp["suite"] != first["suite"] or stamp["settings"] != first["settings"]:
@@ -197,12 +210,21 @@ def read_results(folder: Path) -> Results:
                 f"{folder}: method '{method}' was run with other data or settings than '{next(iter(stamps))}' "
                 f"({stamp['settings']} and {first['settings']}). Keep each in a folder of its own."
             )
-    columns = read_columns(table)
-    if (folder / COSTS).is_file():
-        columns["cpu_ms"] = read_columns(folder / COSTS)["cpu_ms"]
     versions = tuple(dict.fromkeys(version for stamp in stamps.values() for version in stamp["version"]))
     settings = {method: str(stamp["method"]) for method, stamp in stamps.items()}
     return Results(_by_run(columns), first["settings"], str(first["suite"]), settings, versions)
+
+
+def _table(folder: Path) -> dict[str, NDArray[Any]]:
+    """Return the columns of both tables."""
+    if (folder / RUNS).is_dir():
+        compile_results(folder)
+    if not (folder / RESULTS).is_file():
+        raise DataError(f"{folder}: there are no results. Name a folder that 'headstart bench run --out' has written.")
+    columns = read_columns(folder / RESULTS)
+    if (folder / COSTS).is_file():
+        columns["cpu_ms"] = read_columns(folder / COSTS)["cpu_ms"]
+    return columns
 
 
 def _by_run(columns: Mapping[str, NDArray[Any]]) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:

@@ -273,15 +273,30 @@ def bench_report(
 
 def bench_export(
     folder: ResultsArgument,
-    hpob: Annotated[Path, typer.Option("--hpob", metavar="FOLDER", help="Where one <method>.json each is written.")],
+    hpob: Annotated[
+        Path | None, typer.Option("--hpob", metavar="FOLDER", help="Where one <method>.json each is written.")
+    ] = None,
+    compact: Annotated[
+        Path | None,
+        typer.Option("--compact", metavar="FOLDER", help="Where the two tables are written with seven digits."),
+    ] = None,
     debug: DebugOption = False,
 ) -> None:
-    """Write results in the format of HPO-B's published files."""
-    from headstart.benchmark.published import write_hpob
-    from headstart.benchmark.store import read_results
+    """Write results in the format of HPO-B's published files, or small enough to keep beside a paper.
 
-    for file in write_hpob(hpob, read_results(folder).runs):
-        say(str(file))
+    'bench report' reads a compact copy like any folder of results.
+    """
+    from headstart.benchmark.published import write_hpob
+    from headstart.benchmark.store import read_results, write_compact
+
+    if (hpob is None) == (compact is None):
+        raise typer.BadParameter("give either --hpob FOLDER or --compact FOLDER.")
+    if hpob is not None:
+        for file in write_hpob(hpob, read_results(folder).runs):
+            say(str(file))
+    if compact is not None:
+        size = write_compact(folder, compact)
+        say(f"{compact}: {size / 1e6:.2f} MB")
 
 
 def bench_compare(

@@ -7,8 +7,24 @@ from headstart.surrogates.gaussian_process_se import GaussianProcessSE
 from headstart.surrogates.prior_gp import PriorGP
 from headstart.surrogates.random import Random
 from headstart.surrogates.random_forest import RandomForest
+from headstart.surrogates.rgpe import RGPE
+from headstart.surrogates.scaml_gp import ScaMLGP
+from headstart.surrogates.taf_r import TAFR
+from headstart.surrogates.tst_m import TSTM
+from headstart.surrogates.tst_r import TSTR
 
-__all__ = ["GaussianProcess", "GaussianProcessSE", "PriorGP", "Random", "RandomForest"]
+__all__ = [
+    "RGPE",
+    "TAFR",
+    "TSTM",
+    "TSTR",
+    "GaussianProcess",
+    "GaussianProcessSE",
+    "PriorGP",
+    "Random",
+    "RandomForest",
+    "ScaMLGP",
+]
 
 
 def surrogate_named(name: str) -> type[Surrogate]:

@@ -13,47 +13,26 @@ from headstart.arrays import Array, IntArray, Rng
 from headstart.data import TaskData
 from headstart.numerics.forest import Forest, grow, join, predict_groups
 from headstart.numerics.gaussian_process import ConditionedGP
-from headstart.numerics.kernels import kernel_matrix
 from headstart.numerics.response import AffineScale, minmax, standardise
 from headstart.protocols import Progress
 from headstart.surrogates.gaussian_process import GaussianProcess
+from headstart.surrogates.source_processes import Processes, side_by_side
 
 Source: TypeAlias = Literal["forest", "gp", "both"]
 """What models a past task: extra-trees, which return what was observed; a Gaussian process, which is smooth; or the
 process with trees for what it leaves unexplained."""
+
+Subsample: TypeAlias = Literal["uniform", "best"]
+"""Which rows of a large past task are kept."""
 
 COINCIDING_SHARE = 0.5
 """From this share of the Space on that past tasks were evaluated at, what was observed counts more than smoothness."""
 PROCESS_ROWS = 128
 """A Gaussian process of a past task sees at most this many of its observations."""
 BEST_SHARE = 0.1
-"""Share of them that is reserved for the best ones."""
+"""Share of the rows kept of a large task that is reserved for the best ones, where they are."""
 
 _SAME_ROW = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Processes:
-    """The posterior mean of one Matern-5/2 Gaussian process per past task."""
-
-    x: Array
-    """[N, d] rows of all tasks, one task after the other."""
-    alpha: Array
-    """[N] what the kernel is multiplied with, in units of the scaled response."""
-    starts: IntArray
-    """[S + 1] where each task's rows begin, and N."""
-    lengths: Array
-    """[S, d]"""
-    variance: Array
-    """[S]"""
-    mean: Array
-    """[S] constant means."""
-
-    def predict(self, x: Array, s: int) -> Array:
-        """Return the posterior mean [k] of task ``s``."""
-        part = slice(int(self.starts[s]), int(self.starts[s + 1]))
-        kernel = kernel_matrix("matern52", x, self.x[part], self.lengths[s], float(self.variance[s]))
-        return self.mean[s] + kernel @ self.alpha[part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +87,7 @@ def learn_past(
             forests.append(forest)
         if progress is not None:
             progress(done + 1, len(tasks), f"learned from past task '{task.name}'")
-    return PastModels(len(tasks), join(forests) if forests else None, _joined(processes) if processes else None)
+    return PastModels(len(tasks), join(forests) if forests else None, side_by_side(processes) if processes else None)
 
 
 def best_source(tasks: Sequence[TaskData], rows: Array) -> Source:
@@ -132,28 +111,17 @@ def scaled_response(task: TaskData) -> Array:
 
 def _fit_process(task: TaskData, y: Array, rng: Rng) -> tuple[ConditionedGP, AffineScale]:
     """Return the plain Gaussian process of one task, on at most ``PROCESS_ROWS`` rows, and the scale of its mean."""
-    kept = _spread_and_best(y, rng)
+    kept = kept_rows(y, PROCESS_ROWS, "best", rng)
     scale = standardise(y[kept])
     recipe = GaussianProcess(restarts=0, response="none")
     return recipe.fit(TaskData(task.x[kept], scale.apply(y[kept]), task.columns), rng=rng).process, scale
 
 
-def _joined(parts: Sequence[tuple[ConditionedGP, AffineScale]]) -> Processes:
-    return Processes(
-        x=np.concatenate([process.x for process, _ in parts]),
-        alpha=np.concatenate([process.alpha * scale.unit for process, scale in parts]),
-        starts=np.cumsum([0, *(len(process.y) for process, _ in parts)], dtype=np.int64),
-        lengths=np.stack([process.hyperparameters.lengths for process, _ in parts]),
-        variance=np.array([process.hyperparameters.variance for process, _ in parts]),
-        mean=np.array([process.hyperparameters.mean * scale.unit + scale.offset for process, scale in parts]),
-    )
-
-
-def _spread_and_best(y: Array, rng: Rng) -> IntArray:
-    """Return at most ``PROCESS_ROWS`` places: the best ones and a sample of the rest."""
-    if len(y) <= PROCESS_ROWS:
+def kept_rows(y: Array, most: int, subsample: Subsample, rng: Rng) -> IntArray:
+    """Return at most ``most`` places in ``y`` [n], in order: a sample, or the best ones and a sample of the rest."""
+    if len(y) <= most:
         return np.arange(len(y))
     order = np.argsort(-y, kind="stable")
-    best = round(BEST_SHARE * PROCESS_ROWS)
-    rest = rng.choice(order[best:], PROCESS_ROWS - best, replace=False)
+    best = round(BEST_SHARE * most) if subsample == "best" else 0
+    rest = rng.choice(order[best:], most - best, replace=False)
     return np.sort(np.concatenate([order[:best], rest]))

@@ -311,7 +311,7 @@ class PriorGPPosterior:
             chooser = (
                 "chance chose, to see more of the Space" if self.plain.is_blind else "the plain Gaussian process chose"
             )
-            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); {chooser} chose."
+            summary = f"The past predicts this task badly (trusted with probability {self.odds:.0%}); {chooser}."
         elif len(self.y) == 0:
             summary = f"Nothing is observed yet: the configuration that {len(ranked)} past tasks like best on average."
         else:
