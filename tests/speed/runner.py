@@ -24,9 +24,7 @@ ROWS, COLUMNS, TRIALS = 1000, 8, 100
 def suite(tasks: int) -> Suite:
     """Return tasks whose best row is hardly ever found, so that runs are of full length."""
     rng = np.random.default_rng(0)
-    problems = tuple(
-        Problem("space", f"task {k}", rng.random((ROWS, COLUMNS)), rng.random(ROWS)) for k in range(tasks)
-    )
+    problems = tuple(Problem("space", f"task {k}", rng.random((ROWS, COLUMNS)), rng.random(ROWS)) for k in range(tasks))
     return Suite("speed", (SuiteSpace("space", Columns.numeric(COLUMNS), (), (), problems),), "speed", trials=TRIALS)
 
 

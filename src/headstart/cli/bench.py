@@ -105,7 +105,7 @@ def bench_run(
         typer.Option(
             "--suite",
             metavar="SUITE",
-            help="A folder (HPO-B's layout, or grids), a memory, 'synthetic' or 'sklearn'.",
+            help="A folder (HPO-B's layout, or grids), a memory, 'synthetic', 'synthetic:-1' or 'sklearn'.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of results; what it has is not repeated.")],
@@ -156,6 +156,7 @@ def bench_run(
     from headstart.benchmark.settings import usual_settings
 
     source = SuiteSource(suite, hpob_version.value, surrogates)
+    evaluate_once(suite)
     settings = usual_settings(
         source.open(),
         tasks=tasks.value,
@@ -187,6 +188,24 @@ def bench_run(
                 f"interrupted. {out} keeps every finished run; run the same command to go on."
             ) from None
     bench_table(out)
+
+
+def evaluate_once(suite: str) -> None:
+    """Evaluate the tasks of scikit-learn where that was not done yet, with a bar."""
+    if suite != "sklearn":
+        return
+    from headstart.benchmark.suites import open_suite
+
+    with Bars() as bars:
+        begun: list[int] = []
+
+        def step(done: int, total: int, message: str) -> None:
+            if not begun:
+                begun.append(done)
+                bars.begin("evaluation", total - done + 1)
+            bars.step("evaluation")
+
+        open_suite(suite, progress=step)
 
 
 class Listening(Bars):

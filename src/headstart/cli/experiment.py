@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headstart.cli.arguments import DebugOption
-from headstart.cli.bench import ChangeChoice, Listening, names_in
+from headstart.cli.bench import ChangeChoice, Listening, evaluate_once, names_in
 from headstart.cli.terminal import InterruptedCommandError, say, say_pairs, say_table
 
 
@@ -60,6 +60,7 @@ def run_experiment(
     from headstart.experiments.frame import Work, carry_out
 
     recipe = recipe_named(name)
+    evaluate_once(suite)
     folder = Path("results") / name if out is None else out
     listener = Listening(None)
     work = Work(

@@ -113,3 +113,11 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_made_suites_have_names() -> None:
     assert {space.name for space in open_suite("synthetic").spaces}
+
+
+def test_a_synthetic_suite_takes_how_related_its_tasks_are() -> None:
+    alike, contrary = open_suite("synthetic:1"), open_suite("synthetic:-1")
+    assert alike.fingerprint != contrary.fingerprint != open_suite("synthetic").fingerprint
+    for wrong in ("synthetic:", "synthetic:much", "synthetic:2"):
+        with pytest.raises(HeadstartError, match=r"from -1 to 1"):
+            open_suite(wrong)

@@ -7,25 +7,33 @@ from headstart.benchmark.problems import Suite
 from headstart.benchmark.suites.hpob import Version, hpob_suite, is_hpob
 from headstart.benchmark.suites.leave_one_out import is_parquet_folder, is_text_folder, leave_one_out_suite
 from headstart.errors import DataError
+from headstart.protocols import Progress
 
 __all__ = ["hpob_suite", "leave_one_out_suite", "open_suite"]
 
 
 def open_suite(
-    address: str, *, version: Version = "v3", surrogates: Path | None = None, cache: Path | None = None
+    address: str,
+    *,
+    version: Version = "v3",
+    surrogates: Path | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
 ) -> Suite:
     """Return the suite at ``address``.
 
     Args:
-        address: A folder in HPO-B's layout or of grids, "synthetic", "sklearn", or the place of a Memory.
+        address: A folder in HPO-B's layout or of grids, "synthetic", "synthetic:R" with how much past and targets have
+            in common from 1 (all) to -1 (the contrary), "sklearn", or the place of a Memory.
         version: Of HPO-B.
         surrogates: A folder of XGBoost files, one for each task, for the continuous variant.
         cache: Where converted tables and evaluations are kept; the user's cache folder when None.
+        progress: Called while "sklearn" evaluates its tasks for the first time.
 
     Raises:
         DataError: There is no suite there, or it is not well formed.
     """
-    suite = _opened(address, version, cache)
+    suite = _opened(address, version, cache, progress)
     if surrogates is not None:
         from headstart.benchmark.suites.continuous import with_surrogates
 
@@ -42,11 +50,9 @@ def open_suite(
     return suite
 
 
-def _opened(address: str, version: Version, cache: Path | None) -> Suite:
-    if address == "synthetic":
-        from headstart.benchmark.suites.synthetic import synthetic_suite
-
-        return synthetic_suite()
+def _opened(address: str, version: Version, cache: Path | None, progress: Progress | None) -> Suite:
+    if address.partition(":")[0] == "synthetic":
+        return _synthetic(address)
     if address == "sklearn":
         from headstart.benchmark.suites.columnar import cache_folder
         from headstart.benchmark.suites.real import sklearn_suite
@@ -59,7 +65,7 @@ def _opened(address: str, version: Version, cache: Path | None) -> Suite:
                 f"{folder}: evaluations cannot be kept there ({error}). Set XDG_CACHE_HOME to a folder that can be "
                 "written to."
             ) from error
-        return sklearn_suite(folder / "sklearn.db")
+        return sklearn_suite(folder / "sklearn.db", progress=progress)
     place = Path(address)
     if place.is_dir():
         if is_hpob(place):
@@ -77,3 +83,17 @@ def _opened(address: str, version: Version, cache: Path | None) -> Suite:
     from headstart.benchmark.suites.of_memory import memory_suite  # SQLAlchemy
 
     return memory_suite(address)
+
+
+def _synthetic(address: str) -> Suite:
+    from headstart.benchmark.suites.synthetic import synthetic_suite
+
+    _, colon, related = address.partition(":")
+    if not colon:
+        return synthetic_suite()
+    try:
+        return synthetic_suite(related=float(related))
+    except ValueError as error:
+        raise DataError(
+            f"{address}: behind 'synthetic:' must stand a number from -1 to 1, what past and targets have in common."
+        ) from error
