@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.benchmark.problems import Problem, Suite, SuiteSpace, checked_problem
+from benchmark import small
+from headstart.benchmark.problems import Problem, Suite, SuiteSpace, checked_problem, with_held_out
 from headstart.encoding import Columns
 from headstart.errors import DataError, SettingsError
 
@@ -98,3 +99,20 @@ def test_names_that_cannot_be_shown(name: str) -> None:
         checked_problem(problem(name), "file.json")
     assert str(caught.value).startswith("file.json: ")
     assert str(caught.value).isprintable()
+
+
+def test_held_out_tasks_leave_the_past_and_become_validation_tasks() -> None:
+    plain = small.suite()
+    held = with_held_out(plain, 2)
+    for before, after in zip(plain.spaces, held.spaces, strict=True):
+        assert after.test == before.test
+        moved = [problem for problem in after.validation if problem not in before.validation]
+        assert len(moved) == 1  # at most a third of four
+        assert {*after.train, *moved} == set(before.train)
+        assert len(after.train) == 3
+        target = moved[0]
+        assert target not in after.past_of(target, "validation")
+    assert held.fingerprint != plain.fingerprint
+    assert with_held_out(plain, 0) is plain
+    again = [[problem.name for problem in space.validation] for space in with_held_out(small.suite(), 2).spaces]
+    assert again == [[problem.name for problem in space.validation] for space in held.spaces]

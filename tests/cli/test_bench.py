@@ -99,7 +99,8 @@ def test_exported_results_come_back_as_competitors(
 
 def test_a_compact_copy_gives_the_same_report(results: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "export", "results", "--compact", "copy"]) == 0
-    assert sorted(file.name for file in (folder / "copy").iterdir()) == ["costs.parquet", "results.parquet"]
+    names = ["about.json", "costs.parquet", "results.parquet"]
+    assert sorted(file.name for file in (folder / "copy").iterdir()) == names
     capsys.readouterr()
     texts = []
     for place in ("results", "copy"):
@@ -181,8 +182,8 @@ def test_experiments_are_listed_and_described(capsys: pytest.CaptureFixture[str]
     for name in names:
         assert run(["experiment", "describe", name]) == 0
         assert capsys.readouterr().out.startswith(f"name   {name}")
-    assert run(["experiment", "describe", "tst-9"]) == 1
-    assert "There is no experiment named 'tst-9'. Did you mean 'tst-2'" in capsys.readouterr().err
+    assert run(["experiment", "describe", "calibrat"]) == 1
+    assert "There is no experiment named 'calibrat'. Did you mean 'calibration'" in capsys.readouterr().err
 
 
 def test_every_experiment_has_a_smoke_size(results: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def test_without_improvements_of_the_past_it_is_ei() -> None:
 def test_scores_stay_finite_and_ordered_where_plain_ei_is_nothing() -> None:
     y = hill(0.35)[ROWS].copy()
     y[0] = 1e6
-    posterior = fitted(TAFR(), TaskData(POOL[ROWS], y))
+    posterior = fitted(TAFR(bandwidth=0.1), TaskData(POOL[ROWS], y))
     scores = posterior.score(POOL, rng=rng())
     assert np.isfinite(scores).all()
     assert len(np.unique(scores)) > 30
@@ -109,7 +109,7 @@ def test_rgpe_weights_are_those_of_its_ranking() -> None:
 
 def test_target_and_past_share_their_scale() -> None:
     bounded = MetaDataset(tuple(TaskData(POOL, t.y, bounds=(-10.0, 10.0), name=t.name) for t in PAST.tasks))
-    recipe = TAFR().pretrain(bounded, rng=rng())
+    recipe = TAFR(bandwidth=0.1).pretrain(bounded, rng=rng())
     posterior = recipe.fit(TaskData(DATA.x, DATA.y, bounds=(-10.0, 10.0)), rng=rng())
     assert posterior.incumbent == pytest.approx((DATA.y.max() + 10) / 20)
     np.testing.assert_allclose(recipe.features(POOL)[:, 0], (hill(0.3) + 10) / 20, atol=0.03)
@@ -119,13 +119,13 @@ def test_target_and_past_share_their_scale() -> None:
 
 
 def test_explanation_and_plain_process() -> None:
-    explanation = fitted(TAFR()).explain(POOL[12])
+    explanation = fitted(TAFR(bandwidth=0.1)).explain(POOL[12])
     assert sum(weight for _, weight in explanation.weights) + explanation.numbers["weight_of_target"] == pytest.approx(
         1
     )
     assert explanation.numbers["improvement_past_promises"] >= 0
     plain = GaussianProcess().fit(DATA, rng=rng()).predict(POOL)
-    np.testing.assert_array_equal(TAFR().fit(DATA, rng=rng()).predict(POOL).mean, plain.mean)
+    np.testing.assert_array_equal(TAFR(bandwidth=0.1).fit(DATA, rng=rng()).predict(POOL).mean, plain.mean)
 
 
 def test_settings_are_checked() -> None:

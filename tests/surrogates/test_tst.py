@@ -70,7 +70,7 @@ def test_printed_distance_forgives_no_pair() -> None:
 
 def test_a_source_of_the_targets_order_counts_fully_and_a_reversed_one_not_at_all() -> None:
     rows, y = [2, 9, 14, 30, 38], hill(0.3)
-    recipe = TSTR().pretrain(MetaDataset((*past_of(0.3).tasks, *past_of(0.3, sign=-1.0).tasks)), rng=rng())
+    recipe = TSTR(bandwidth=0.1).pretrain(MetaDataset((*past_of(0.3).tasks, *past_of(0.3, sign=-1.0).tasks)), rng=rng())
     np.testing.assert_allclose(fitted(recipe, target(rows, y)).weights, [0.75, 0.0])
 
 
@@ -141,9 +141,9 @@ def test_raw_scores_are_never_believed_beyond_what_a_score_can_be() -> None:
 
 def test_an_error_rate_is_tuned_like_an_accuracy() -> None:
     rows, y = [3, 11, 20, 33], hill(0.4)
-    accuracy = fitted(TSTR().pretrain(past_of(0.3, 0.5), rng=rng()), target(rows, y)).predict(POOL)
+    accuracy = fitted(TSTR(bandwidth=0.1).pretrain(past_of(0.3, 0.5), rng=rng()), target(rows, y)).predict(POOL)
     errors = MetaDataset(tuple(replace(task, y=task.y - 1.0) for task in past_of(0.3, 0.5).tasks))
-    error = fitted(TSTR().pretrain(errors, rng=rng()), target(rows, y - 1.0)).predict(POOL)
+    error = fitted(TSTR(bandwidth=0.1).pretrain(errors, rng=rng()), target(rows, y - 1.0)).predict(POOL)
     np.testing.assert_allclose(error.mean, accuracy.mean, atol=1e-6)
     np.testing.assert_allclose(error.std, accuracy.std, atol=1e-5)
 
@@ -157,9 +157,9 @@ def test_switches_override_the_preset() -> None:
     formula = fitted(TSTR(preset="formula").pretrain(past, rng=rng()), target(rows, y)).predict(POOL)
     spelled = TSTR(target_weight=0.75, target_response="minmax").pretrain(past, rng=rng())
     np.testing.assert_array_equal(fitted(spelled, target(rows, y)).predict(POOL).mean, formula.mean)
-    again = replace(TSTR().pretrain(past, rng=rng()), preset="formula")
+    again = replace(TSTR(bandwidth=0.1).pretrain(past, rng=rng()), preset="formula")
     np.testing.assert_array_equal(fitted(again, target(rows, y)).predict(POOL).mean, formula.mean)
-    reference = fitted(TSTR().pretrain(past, rng=rng()), target(rows, y)).predict(POOL)
+    reference = fitted(TSTR(bandwidth=0.1).pretrain(past, rng=rng()), target(rows, y)).predict(POOL)
     assert np.abs(reference.mean - formula.mean).max() > 0.05
 
 
@@ -175,7 +175,7 @@ def test_decaying_epochs_end_in_the_kernel_that_learning_starts_from() -> None:
 def test_without_a_past_it_is_the_plain_process() -> None:
     data = target([3, 11, 20, 33], hill(0.4))
     plain = GaussianProcess().fit(data, rng=rng()).predict(POOL)
-    for recipe in (TSTR(), TSTM()):
+    for recipe in (TSTR(bandwidth=0.1), TSTM(bandwidth=3.25)):
         np.testing.assert_array_equal(recipe.fit(data, rng=rng()).predict(POOL).mean, plain.mean)
         assert recipe.minimum_observations == 5
         assert recipe.features(POOL).shape == (41, 0)
@@ -273,7 +273,7 @@ def test_past_tasks_without_descriptors_are_named_and_left_out(caplog: pytest.Lo
     past = past_of(0.3, 0.5, 0.7)
     some = MetaDataset((past.tasks[0], replace(past.tasks[1], metafeatures=None), past.tasks[2]))
     with caplog.at_level(logging.WARNING):
-        recipe = TSTM().pretrain(some, rng=rng())
+        recipe = TSTM(bandwidth=3.25).pretrain(some, rng=rng())
     assert [record.getMessage() for record in caplog.records] == [
         "TSTM: 1 of 3 past tasks have no metafeatures and are left out: 'hill-0.5'"
     ]
@@ -285,11 +285,11 @@ def test_missing_descriptors_are_one_clear_line() -> None:
     past = past_of(0.3, 0.5)
     none = MetaDataset(tuple(replace(task, metafeatures=None) for task in past.tasks))
     with pytest.raises(DataError, match=r"none of the 2 past tasks has metafeatures \('hill-0.3', 'hill-0.5'\)"):
-        TSTM().pretrain(none, rng=rng())
+        TSTM(bandwidth=3.25).pretrain(none, rng=rng())
     other = MetaDataset((past.tasks[0], replace(past.tasks[1], metafeatures=np.ones(3))))
     with pytest.raises(DataError, match=r"'hill-0\.5' has 3 metafeatures, 'hill-0\.3' has 2"):
-        TSTM().pretrain(other, rng=rng())
-    recipe = TSTM().pretrain(past, rng=rng())
+        TSTM(bandwidth=3.25).pretrain(other, rng=rng())
+    recipe = TSTM(bandwidth=3.25).pretrain(past, rng=rng())
     for given, got in ((None, "none"), (np.ones(5), "5")):
         with pytest.raises(DataError, match=f"TaskData 'new' needs 2 metafeatures like the past tasks, got {got}"):
             recipe.fit(replace(target([3], hill(0.3)), metafeatures=given), rng=rng())

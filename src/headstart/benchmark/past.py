@@ -32,6 +32,8 @@ class PastOf:
     """Targets with the same key share it."""
     problems: tuple[Problem, ...]
     targets: tuple[Problem, ...]
+    validation: tuple[Problem, ...] = ()
+    """Tasks on which a method may choose what it does not learn; never a target."""
 
 
 def past_of(space: SuiteSpace, target: Problem, settings: RunSettings) -> PastOf:
@@ -45,13 +47,27 @@ def past_of(space: SuiteSpace, target: Problem, settings: RunSettings) -> PastOf
         problems = tuple(problems[place] for place in places)
     if settings.past == "least-correlated" and problems:
         problems = least_correlated(problems, targets)
-    return PastOf(key, problems, targets)
+    has_validation = settings.tasks == "test" and not space.leave_one_out
+    return PastOf(key, problems, targets, space.validation if has_validation else ())
 
 
 def past_data(past: PastOf, space: SuiteSpace, settings: RunSettings) -> MetaDataset | None:
     """Return the past as a method sees it; None where there is none."""
+    if not past.problems:
+        return None
+    return MetaDataset(_as_seen(past.problems, space, settings), space.columns, reference_rows(past.targets))
+
+
+def validation_data(past: PastOf, space: SuiteSpace, settings: RunSettings) -> MetaDataset | None:
+    """Return the validation tasks as a method sees them: as past tasks, since that is what they are; None without."""
+    if not past.validation:
+        return None
+    return MetaDataset(_as_seen(past.validation, space, settings), space.columns)
+
+
+def _as_seen(problems: Sequence[Problem], space: SuiteSpace, settings: RunSettings) -> tuple[TaskData, ...]:
     tasks: list[TaskData] = []
-    for problem in past.problems:
+    for problem in problems:
         rows = np.arange(len(problem.y)) if problem.past_rows is None else problem.past_rows
         if settings.past_rows is not None and settings.past_rows < len(rows):
             chosen = named_rng("past rows", problem.space, problem.name).permutation(len(rows))[: settings.past_rows]
@@ -63,9 +79,7 @@ def past_data(past: PastOf, space: SuiteSpace, settings: RunSettings) -> MetaDat
         if settings.past == "negated":
             y, bounds = -y, None if bounds is None else (-bounds[1], -bounds[0])
         tasks.append(TaskData(x, y, space.columns, bounds, problem.name, problem.metafeatures))
-    if not tasks:
-        return None
-    return MetaDataset(tuple(tasks), space.columns, reference_rows(past.targets))
+    return tuple(tasks)
 
 
 def reference_rows(targets: Sequence[Problem]) -> Array:

@@ -3,8 +3,9 @@
 Notation: N rows of a pool, d encoded columns. Responses are larger is better.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -106,6 +107,25 @@ class Suite:
                 return space
         names = ", ".join(space.name for space in self.spaces)
         raise SettingsError(f"Suite '{self.name}': there is no space {shown(name)}. The spaces are {names}.")
+
+
+def with_held_out(suite: Suite, count: int) -> Suite:
+    """Return the suite with ``count`` past tasks of each space, but at most a third, as further validation tasks.
+
+    A split has few validation tasks, and choices made on few are chance. A hash of their names chooses.
+    """
+    if count == 0:
+        return suite
+    spaces = tuple(_held_out(space, count) for space in suite.spaces)
+    return replace(suite, spaces=spaces, fingerprint=f"{suite.fingerprint}-{count}")
+
+
+def _held_out(space: SuiteSpace, count: int) -> SuiteSpace:
+    by_hash = sorted(space.train, key=lambda one: hashlib.sha256(f"{space.name}\0{one.name}".encode()).digest())
+    held = {one.name for one in by_hash[: min(count, len(by_hash) // 3)]}
+    train = tuple(one for one in space.train if one.name not in held)
+    further = tuple(one for one in space.train if one.name in held)
+    return replace(space, train=train, validation=(*space.validation, *further))
 
 
 def checked_problem(problem: Problem, where: str) -> Problem:

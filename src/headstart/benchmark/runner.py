@@ -6,6 +6,7 @@ kept beside the results; then runs follow, space by space.
 """
 
 import json
+import os
 import platform
 import re
 import shlex
@@ -22,11 +23,12 @@ import numpy as np
 from headstart import artifacts
 from headstart.benchmark.curves import RunKey
 from headstart.benchmark.methods import Method
-from headstart.benchmark.past import PastOf, past_data, past_of
-from headstart.benchmark.problems import Problem, Suite, SuiteSpace
+from headstart.benchmark.past import PastOf, past_data, past_of, validation_data
+from headstart.benchmark.problems import Problem, Suite, SuiteSpace, with_held_out
 from headstart.benchmark.run import RunRecord, pool_run, space_run
 from headstart.benchmark.settings import RunSettings, named_rng
 from headstart.benchmark.store import (
+    ABOUT,
     Stamp,
     compile_results,
     difference,
@@ -66,17 +68,20 @@ class SuiteSource:
     version: Version = "v3"
     surrogates: Path | None = None
     cache: Path | None = None
+    held_out: int = 0
+    """How many past tasks of each space become validation tasks, too."""
     suite: Suite | None = field(default=None, compare=False)
     """The suite itself, where it is at no address; it travels with every job."""
 
     def open(self) -> Suite:
         """Return the suite; opened once per process."""
-        return _opened(self) if self.suite is None else self.suite
+        return _opened(self) if self.suite is None else with_held_out(self.suite, self.held_out)
 
 
 @lru_cache(maxsize=2)
 def _opened(source: SuiteSource) -> Suite:
-    return open_suite(source.address, version=source.version, surrogates=source.surrogates, cache=source.cache)
+    suite = open_suite(source.address, version=source.version, surrogates=source.surrogates, cache=source.cache)
+    return with_held_out(suite, source.held_out)
 
 
 class Listener(Protocol):
@@ -270,10 +275,10 @@ def _describe(folder: Path, suite: Suite, settings: RunSettings) -> None:
         "headstart": library_version(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} logical cores",
         "settings": settings.words(),
     }
-    (folder / "about.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
+    (folder / ABOUT).write_text(json.dumps(about, indent=2), encoding="utf-8")
 
 
 def command_line() -> str:
@@ -326,20 +331,23 @@ def _learned_by(job: Job, space: SuiteSpace, past: PastOf) -> Method:
     if key not in _kept:
         _kept.clear()
         file = None if space.leave_one_out else _file(job.folder, job.method.name, past.key)
-        _kept[key] = _read_or_learned(file, job, past_data(past, space, job.settings), past.key)
+        _kept[key] = _read_or_learned(file, job, space, past)
     return _kept[key]
 
 
-def _read_or_learned(file: Path | None, job: Job, past: MetaDataset | None, key: str) -> Method:
-    method = job.method
-    if past is None:
+def _read_or_learned(file: Path | None, job: Job, space: SuiteSpace, past: PastOf) -> Method:
+    method, known = job.method, past_data(past, space, job.settings)
+    if known is None:
         return method
-    surrogate = _part(method.surrogate, "surrogate", file, job, past, key)
-    design = None if method.design is None else _part(method.design, "design", file, job, past, key)
+    validation = validation_data(past, space, job.settings)
+    surrogate = _part(method.surrogate, "surrogate", file, job, known, validation, past.key)
+    design = None if method.design is None else _part(method.design, "design", file, job, known, validation, past.key)
     return replace(method, surrogate=surrogate, design=design)
 
 
-def _part(recipe: T, kind: str, file: Path | None, job: Job, past: MetaDataset, key: str) -> T:
+def _part(
+    recipe: T, kind: str, file: Path | None, job: Job, past: MetaDataset, validation: MetaDataset | None, key: str
+) -> T:
     """Return ``recipe`` with what it learns, where it does."""
     if not isinstance(recipe, SupportsPretraining) or recipe.is_pretrained:
         return recipe
@@ -347,7 +355,7 @@ def _part(recipe: T, kind: str, file: Path | None, job: Job, past: MetaDataset, 
     if place is not None and place.exists():
         with suppress(ArtifactError):  # of other settings or another version: learned anew
             return artifacts.load(place, expected=type(recipe), fingerprint=job.stamp.text)
-    learned = cast("T", recipe.pretrain(past, rng=named_rng("pretraining", key)))
+    learned = cast("T", recipe.pretrain(past, rng=named_rng("pretraining", key), validation=validation))
     if place is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
         with suppress(ArtifactError):  # a method from elsewhere may have fields that cannot be stored

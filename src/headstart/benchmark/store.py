@@ -10,6 +10,7 @@ be repeated stands in ``costs.parquet``.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,8 @@ STAMP = "headstart"
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 KEY = ("method", "space", "task", "seed", "trial")
 RUNS = "runs"
+ABOUT = "about.json"
+"""For people: where and with what the last runs were made."""
 DISTINCT = ("value", "mean", "std", "cpu_ms")
 """Columns of numbers that hardly ever repeat."""
 
@@ -167,6 +170,10 @@ def write_compact(folder: Path, out: Path) -> int:
         columns[name] = columns[name].astype(np.float32)
     columns = {name: values for name, values in columns.items() if name != "row"}
     _write_tables(out, columns, read_metadata(folder / RESULTS))
+    # where folders lie on this machine says nothing elsewhere
+    about = {name: re.sub(r"(?<![\w:/.])/(?:[^\s'/]+/)*", "", text) for name, text in _about(folder).items()}
+    if about:
+        (out / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return sum((out / name).stat().st_size for name in (RESULTS, COSTS))
 
 
@@ -189,6 +196,8 @@ class Results:
     """Settings of every method."""
     versions: tuple[str, ...]
     """Of headstart, all that any run was made with."""
+    about: Mapping[str, str]
+    """Where and with what the last runs were made, in words; empty where nobody wrote it down."""
 
     def curves(self) -> Curves:
         """Return the runs that all methods have."""
@@ -212,7 +221,15 @@ def read_results(folder: Path) -> Results:
             )
     versions = tuple(dict.fromkeys(version for stamp in stamps.values() for version in stamp["version"]))
     settings = {method: str(stamp["method"]) for method, stamp in stamps.items()}
-    return Results(_by_run(columns), first["settings"], str(first["suite"]), settings, versions)
+    return Results(_by_run(columns), first["settings"], str(first["suite"]), settings, versions, _about(folder))
+
+
+def _about(folder: Path) -> dict[str, str]:
+    try:
+        found = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in found.items() if isinstance(value, str)}
 
 
 def _table(folder: Path) -> dict[str, NDArray[Any]]:

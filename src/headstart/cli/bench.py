@@ -1,5 +1,6 @@
 """headstart bench: measure methods, and look at what came out."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -137,6 +138,12 @@ def bench_run(
         int | None,
         typer.Option("--past-rows", min=2, metavar="N", help="Keep at most so many random rows of every past task."),
     ] = None,
+    held_out: Annotated[
+        int,
+        typer.Option(
+            "--held-out", min=0, metavar="N", help="Make so many past tasks of a space validation tasks, too."
+        ),
+    ] = 0,
     hpob_version: Annotated[VersionChoice, typer.Option("--hpob-version", help="Which of HPO-B's files are past.")] = (
         VersionChoice.v3
     ),
@@ -155,7 +162,7 @@ def bench_run(
     from headstart.benchmark.runner import SuiteSource, run
     from headstart.benchmark.settings import usual_settings
 
-    source = SuiteSource(suite, hpob_version.value, surrogates)
+    source = SuiteSource(suite, hpob_version.value, surrogates, held_out=held_out)
     evaluate_once(suite)
     settings = usual_settings(
         source.open(),
@@ -372,19 +379,24 @@ def _report(
     results, runs = _results(folder)
     runs.update(_published(competitors))
     curves = _chosen_curves(runs, methods, spaces)
-    about = {} if results is None else dict(results.settings)
-    known = versions()
+    made: Mapping[str, str] = {} if results is None else results.about
+    known = {name: made[name] for name in ("python", "numpy") if name in made} or versions()
     if results is not None:
         known["headstart"] = ", ".join(results.versions)
     return Report(
         curves=curves,
         title=title or ("Benchmark" if folder is None else f"Benchmark {folder.resolve().name}"),
         command=command_line(),
-        settings=about,
-        machine=machine(),
+        settings={} if results is None else {**_origin(made), **results.settings},
+        machine=made.get("machine", machine()),
         versions=known,
         at=tuple(_trials(at, curves.trials)) if at is not None else (),
     )
+
+
+def _origin(made: "Mapping[str, str]") -> dict[str, str]:
+    """Return suite and command of the last runs, for the settings of a page."""
+    return {name: made[name] for name in ("suite", "command") if name in made}
 
 
 def _results(folder: Path | None) -> "tuple[Results | None, dict[str, Runs]]":

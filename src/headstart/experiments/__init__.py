@@ -4,11 +4,12 @@ from headstart.experiments.calibration import CALIBRATION
 from headstart.experiments.frame import Recipe
 from headstart.experiments.negative_transfer import NEGATIVE_TRANSFER
 from headstart.experiments.tst_2 import TST_2
+from headstart.experiments.tst_3 import TST_3
 from headstart.naming import refuse_unknown
 
 __all__ = ["RECIPES", "Recipe", "recipe_named"]
 
-RECIPES = (CALIBRATION, NEGATIVE_TRANSFER, TST_2)
+RECIPES = (CALIBRATION, NEGATIVE_TRANSFER, TST_2, TST_3)
 """All recipes, by name."""
 
 

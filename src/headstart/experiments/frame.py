@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from headstart.benchmark.methods import chosen
+from headstart.benchmark.methods import Method, chosen
 from headstart.benchmark.problems import Suite
 from headstart.benchmark.reports.pictures import Lines
 from headstart.benchmark.runner import Listener, OnChange, Silent, SuiteSource, run
@@ -88,7 +88,7 @@ class Work:
     def results(
         self,
         part: str,
-        methods: Sequence[str],
+        methods: Sequence[str | Method],
         settings: RunSettings,
         *,
         seeds: int,
@@ -98,7 +98,7 @@ class Work:
         folder = self.out / part
         run(
             self.source,
-            chosen(methods, settings),
+            [chosen([one], settings)[0] if isinstance(one, str) else one for one in methods],
             settings,
             folder,
             seeds=seeds,

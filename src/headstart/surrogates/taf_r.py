@@ -65,7 +65,7 @@ class TAFR:
 
     weights: Weights = "tst-r"
     """ "tst-r": by rank agreement. "poe": the precision of each model at the row (TAF-P). "rgpe": RGPE's weights."""
-    bandwidth: float | None = DEFAULT
+    bandwidth: float | None = None
     """Of "tst-r": past tasks that misrank so large a share of the pairs count for nothing; None: ``pretrain`` chooses
     it."""
     incumbent: Incumbent = "observed"

@@ -60,7 +60,7 @@ class TSTM:
     preset: Preset = "reference"
     """ "reference": what the authors' program does, and what its curve comes from: the target on its own scale, with
     weight 1. "formula": what the paper prints: weight 3/4, and the target scaled to [0, 1] like the past tasks."""
-    bandwidth: float | None = 3.25
+    bandwidth: float | None = None
     """Past tasks whose descriptors are so far from the target's count for nothing; 3.25 is the authors' for 22 scaled
     descriptors. None: ``pretrain`` chooses it."""
     metafeature_scale: MetafeatureScale = "minmax"
