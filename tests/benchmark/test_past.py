@@ -39,6 +39,31 @@ def tau_b(a: Array, b: Array) -> float:
     return concordant / math.sqrt(untied_a * untied_b)
 
 
+def test_what_agrees_least_is_found_once_for_all_jobs_on_a_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = tuple(random_problem(f"past {k}", k) for k in range(20))
+    targets = (random_problem("one", 30), random_problem("other", 31))
+    space = SuiteSpace("s", Columns.numeric(2), tasks, test=targets)
+    calls: list[str] = []
+
+    def counting(some: Any, of: Any) -> Any:
+        calls.append("")
+        return least_correlated(some, of)
+
+    monkeypatch.setattr(past, "least_correlated", counting)
+    settings = RunSettings(past="least-correlated")
+    first = past_of(space, targets[0], settings).problems
+    assert first == past_of(space, targets[1], settings).problems == least_correlated(tasks, targets)
+    assert len(calls) == 1
+    past_of(space, targets[0], RunSettings(past="least-correlated", past_tasks=10))
+    past_of(SuiteSpace("s", Columns.numeric(2), tasks, test=targets), targets[0], settings)  # another suite
+    assert len(calls) == 3
+    alone = SuiteSpace("s", Columns.numeric(2), (), test=tasks, leave_one_out=True)
+    found = [past_of(alone, task, settings).problems for task in tasks[:3] * 2]
+    assert len(calls) == 6
+    for task, kept in zip(tasks[:3] * 2, found, strict=True):
+        assert kept == least_correlated([one for one in tasks if one is not task], (task,))
+
+
 # --- rank correlation ------------------------------------------------------------------------------------------------
 
 

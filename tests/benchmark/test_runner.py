@@ -14,7 +14,7 @@ import pytest
 from benchmark.small import numbers, source, suite
 from headstart.benchmark import store
 from headstart.benchmark.methods import Method, chosen
-from headstart.benchmark.runner import Job, SuiteSource, run
+from headstart.benchmark.runner import Job, SuiteSource, is_done, run
 from headstart.benchmark.settings import RunSettings
 from headstart.benchmark.store import read_results
 from headstart.errors import DataError, SettingsError
@@ -44,6 +44,9 @@ class Heard:
 
     def space_done(self, space: str) -> None:
         self.spaces.append(space)
+
+    def stopping(self) -> None:
+        self.spaces.append("stopping")
 
 
 def test_all_runs_are_there_and_none_is_repeated(tmp_path: Path) -> None:
@@ -167,6 +170,116 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
     run(source(), QUICK[:2], SETTINGS, tmp_path, seeds=2)
     run(source(), QUICK[:2], SETTINGS, tmp_path / "whole", seeds=2)
     assert numbers(tmp_path) == numbers(tmp_path / "whole")
+
+
+def test_several_processes_are_asked_to_stop_and_nothing_is_lost(tmp_path: Path) -> None:
+    class Impatient(Heard):
+        def step(self, kind: str) -> None:
+            super().step(kind)
+            if self.steps.get("run") == 3:
+                raise KeyboardInterrupt
+
+    heard = Impatient()
+    with pytest.raises(KeyboardInterrupt):
+        run(source(), QUICK[:2], SETTINGS, tmp_path, seeds=2, jobs=2, listener=heard)
+    assert heard.spaces[-1] == "stopping"
+    assert 3 <= sum(len(runs) for runs in read_results(tmp_path).runs.values()) < 16
+    run(source(), QUICK[:2], SETTINGS, tmp_path, seeds=2)
+    run(source(), QUICK[:2], SETTINGS, tmp_path / "whole", seeds=2)
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+
+
+def test_every_step_of_several_processes_is_heard(tmp_path: Path) -> None:
+    heard = Heard()
+    run(source(), QUICK, SETTINGS, tmp_path, seeds=2, jobs=2, listener=heard)
+    assert heard.steps == heard.totals == {"run": 24, "pre-training": 2}
+
+
+def test_an_error_is_not_hidden_by_another_one(tmp_path: Path) -> None:
+    run(source(), QUICK[:1], SETTINGS, tmp_path, seeds=1)
+    broken = sorted((tmp_path / "runs" / "random").rglob("*.parquet"))[-1]  # the first one is looked at anyway
+    broken.write_bytes(b"no Parquet")
+
+    class Impatient(Heard):
+        def step(self, kind: str) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # and not that a run of another method cannot be read
+        run(source(), QUICK[1:2], SETTINGS, tmp_path, seeds=1, spaces=["plain"], listener=Impatient())
+
+
+def test_spaces_whose_names_have_dots_learn_each_for_itself(tmp_path: Path) -> None:
+    small = suite()
+    names = dict(zip([space.name for space in small.spaces], ["a.1", "a.2"], strict=True))
+    spaces = tuple(
+        replace(
+            space,
+            name=names[space.name],
+            test=tuple(replace(task, space=names[space.name]) for task in space.test),
+            train=tuple(replace(task, y=task.y * (1 if names[space.name] == "a.1" else -1)) for task in space.train),
+        )
+        for space in small.spaces
+    )
+    dotted = SuiteSource("dotted", suite=replace(small, spaces=spaces))
+    run(dotted, QUICK[2:], SETTINGS, tmp_path / "both", seeds=1)
+    kept = sorted(file.name for file in (tmp_path / "both" / "pretrained").rglob("*.safetensors"))
+    assert kept == ["a.1.surrogate.safetensors", "a.2.surrogate.safetensors"]
+    run(dotted, QUICK[2:], SETTINGS, tmp_path / "one", seeds=1, spaces=["a.2"])
+    both, one = (read_results(tmp_path / name).runs["prior-gp"] for name in ("both", "one"))
+    assert one
+    for key, measures in one.items():
+        assert np.array_equal(measures["mean"], both[key]["mean"], equal_nan=True)
+
+
+def test_data_or_code_that_change_meanwhile_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamp = store.stamp_of(suite(), SETTINGS, QUICK[1])
+    job = Job(source("grown"), SETTINGS, QUICK[1], "plain", "first", ("test0",), tmp_path, stamp)
+    with pytest.raises(DataError, match="Suite 'small': its data changed while runs were made"):
+        list(job.records())
+    monkeypatch.setattr(store, "library_version", lambda: "9.9.9+abc")
+    with pytest.raises(DataError, match=r"headstart changed from .* to 9\.9\.9\+abc while runs were made"):
+        list(replace(job, source=source()).records())
+
+
+def test_a_damaged_file_of_what_was_learned_is_made_anew(tmp_path: Path) -> None:
+    run(source(), QUICK[2:], SETTINGS, tmp_path, seeds=1)
+    before = numbers(tmp_path)
+    (kept, *_) = sorted((tmp_path / "pretrained").rglob("*.safetensors"))
+    content = kept.read_bytes()
+    kept.write_bytes(content[:100])
+    for file in (tmp_path / "runs").rglob("*.parquet"):
+        file.unlink()
+    (tmp_path / "results.parquet").unlink()
+    run(source(), QUICK[2:], SETTINGS, tmp_path, seeds=1)
+    assert numbers(tmp_path) == before
+    assert kept.read_bytes() == content
+
+
+def test_nothing_is_described_anew_where_nothing_is_run(tmp_path: Path) -> None:
+    run(source(), QUICK[:2], SETTINGS, tmp_path, seeds=1)
+    (tmp_path / "about.json").unlink()
+    run(source(), QUICK[:1], SETTINGS, tmp_path, seeds=1)
+    assert not (tmp_path / "about.json").exists()
+
+
+def test_runs_of_other_settings_are_no_answer_whatever_is_wanted(tmp_path: Path) -> None:
+    run(source(), QUICK[:1], SETTINGS, tmp_path, seeds=1)
+    file = next((tmp_path / "runs").rglob("*.parquet"))
+    for stamp in (
+        store.stamp_of(suite("changed"), SETTINGS, QUICK[0]),
+        store.stamp_of(suite(), replace(SETTINGS, trials=7), QUICK[0]),
+    ):
+        for on_change in ("refuse", "keep", "redo"):
+            with pytest.raises(SettingsError, match=r"was made with .*\. Name another folder with --out\.$"):
+                is_done(file, stamp, on_change, tmp_path)  # type: ignore[arg-type]
+
+
+def test_a_command_that_names_nothing_or_the_same_twice(tmp_path: Path) -> None:
+    for methods, spaces in (((), None), (QUICK[:1], [])):
+        with pytest.raises(SettingsError, match="name at least one method and one space"):
+            run(source(), methods, SETTINGS, tmp_path, spaces=spaces)
+    with pytest.raises(SettingsError, match="a space is named twice in plain, plain"):
+        run(source(), QUICK[:1], SETTINGS, tmp_path, spaces=["plain", "plain"])
 
 
 def test_an_unreadable_run_is_named(tmp_path: Path) -> None:

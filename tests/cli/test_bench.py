@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -58,13 +59,13 @@ def test_run_prints_a_line_per_space_and_the_table(results: Path, capsys: pytest
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
     assert lines[0] == "Mean normalised regret over 2 spaces, 8 runs a method"
-    assert lines[1].split() == ["method", "@1", "rank", "@1"]
+    assert lines[1].split() == ["method", "@1", "@4", "rank", "@4"]
     assert {line.split()[0] for line in lines[3:]} == {"gp", "random"}
     assert [line.split(",")[0] for line in captured.err.splitlines()] == ["100 done", "200 done"]
     curves = read_results(results).curves()
     regret = dict(zip(curves.methods, curves.regret.mean(axis=1), strict=True))  # spaces are of one size
     for line in lines[3:]:
-        assert line.split()[1] == f"{regret[line.split()[0]][1]:.4f}"
+        assert line.split()[1:3] == [f"{regret[line.split()[0]][t]:.4f}" for t in (1, 4)]
 
 
 def test_reports_in_every_format(results: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,11 +133,22 @@ def test_compare_of_a_folder_with_itself_is_nothing(results: Path, capsys: pytes
         (["run", "--suite", "suite", "--out", "o", "--methods", "gpp"], "There is no method named 'gpp'"),
         (["run", "--suite", "suite", "--out", "o", "--spaces", "300"], "there is no space '300'"),
         (["run", "--suite", "suite", "--out", "results", "--trials", "5"], "holds results with seeds"),
+        (["run", "--suite", "suite", "--out", "o", "--methods", ","], "name at least one method"),
+        (["run", "--suite", "suite", "--out", "o", "--spaces", "100,100"], "a space is named twice"),
+        (["run", "--suite", "nowhere", "--out", "o", "--methods", "gpp"], "There is no method named 'gpp'"),
+        (["run", "--suite", "suite", "--out", "results/about.json"], "is no folder. Name another with --out"),
+        (["run", "--suite", "suite", "--out", "/proc/o"], "/proc/o: No such file or directory. Check that the place"),
+        (["export", "results", "--compact", "results"], "which a copy would replace"),
+        (
+            ["export", "results", "--hpob", "results/about.json"],
+            "results/about.json: File exists. Check that the place",
+        ),
         (["report", "empty"], "there are no results"),
         (["report"], "there is no method"),
         (["report", "results", "--at", "7"], "--at 7 must lie in 1..4"),
         (["report", "results", "--competitor", "x"], "must be NAME=FILE"),
         (["report", "results", "--competitor", "x=no.json"], "no.json"),
+        (["report", "results", "--competitor", "gp=gp.json"], "--competitor gp has the name of a method of results"),
         (["report", "results", "--methods", "x"], "There are no results of method 'x'"),
         (["compare", "results", "empty"], "there are no results"),
     ],
@@ -146,11 +158,57 @@ def test_mistakes_get_one_line(
 ) -> None:
     capsys.readouterr()
     message = message.replace("holds results with seeds", "holds results with trials=4 instead of 5")
+    if "gp=gp.json" in arguments:
+        assert run(["bench", "export", "results", "--hpob", "."]) == 0
+        capsys.readouterr()
     assert run(["bench", *arguments]) in (1, 2)
     error = capsys.readouterr().err.splitlines()
     assert len(error) == 1
     assert error[0].startswith("Error: ")
     assert message in error[0]
+
+
+def test_methods_that_ran_on_different_spaces_are_no_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    hpob_folder(folder / "suite")
+    for method, space in (("random", "100"), ("gp", "200")):
+        capsys.readouterr()
+        command = ["--suite", "suite", "--methods", method, "--spaces", space, "--seeds", "1", "--trials", "2"]
+        assert run(["bench", "run", *command, "--out", "o"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "Mean normalised regret over 1 space, 2 runs a method"
+        assert [line.split()[0] for line in lines[3:]] == [method]
+
+
+def test_a_damaged_run_of_another_method_stops_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next((results / "runs" / "random" / "100").rglob("*.parquet")).write_bytes(b"no Parquet")
+    capsys.readouterr()
+    command = ["--suite", "suite", "--methods", "design-sobol", "--seeds", "1", "--trials", "4", "--out", "results"]
+    assert run(["bench", "run", *command]) == 1  # the table of all methods cannot be made
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("100 done; results/runs/random/100/")
+    assert said[1].startswith("200 done, 2 runs a method")  # it went on
+    assert said[2].startswith("Error: results/runs/random/100/")
+    assert len(list((results / "runs" / "design-sobol").rglob("*.parquet"))) == 4
+
+
+def test_a_full_disk_is_no_defect(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    capsys.readouterr()
+    command = ["bench", "run", "--suite", "suite", "--methods", "random,gp", "--seeds", "3", "--trials", "4"]
+    assert run([*command, "--out", "results"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("Error: No space left on device. Check that the place exists")
+    monkeypatch.undo()
+    assert not [file for file in results.rglob("*") if file.name.startswith(".")]
+    assert read_results(results).curves().regret.shape[1] == 8
 
 
 def test_ones_own_memory_ranks_the_methods(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

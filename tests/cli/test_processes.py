@@ -91,7 +91,7 @@ def test_a_terminal_without_the_letters(memory: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("headstart ", {"demo", "suggest", "tell", "best", "explain", "memory", "space"}),
+        ("headstart ", {"demo", "suggest", "tell", "best", "explain", "memory", "space", "bench", "experiment"}),
         ("headstart memory d", {"delete"}),
         ("headstart memory show --memory runs.db f", {"fast"}),
         ("headstart best --memory runs.db --task ", {"fast", "empty"}),

@@ -9,8 +9,9 @@ import pytest
 
 from headstart.cli.main import run
 
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
-PAGES = sorted(RESULTS.glob("*.md"))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RESULTS = DOCS / "results"
+PAGES = [DOCS / "results.md", *sorted(RESULTS.glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -23,7 +24,7 @@ def test_a_page_is_what_its_command_writes(page: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(sys, "argv", words)
     assert run(words[1:]) == 0
     written = Path(words[words.index("--out") + 1])
-    assert written.as_posix() == f"docs/results/{page.name}"
+    assert written == page.relative_to(DOCS.parent)
     assert written.read_text(encoding="utf-8") == text
 
 

@@ -8,6 +8,7 @@ from headstart import Float, Memory, Optimizer, Space
 from headstart.data import MetaDataset, TaskData
 from headstart.encoding import Encoding
 from headstart.errors import SettingsError, SpaceExhaustedError
+from headstart.optimizer import suggestion
 from headstart.space import Config
 from headstart.surrogates import GaussianProcess, PriorGP
 
@@ -50,6 +51,28 @@ def test_asking_for_the_gain_hands_nothing_out_and_changes_nothing() -> None:
         assert one.config == other.config
         curious.tell(one, bowl(one.config))
         plain.tell(other, bowl(other.config))
+
+
+def test_on_a_pool_it_is_that_of_the_row_that_comes_next() -> None:
+    rng = np.random.default_rng(0)
+    pool = rng.random((30, 2))
+    y = -((pool[:, 0] - 0.3) ** 2 + (pool[:, 1] - 0.6) ** 2)
+    past = MetaDataset(tuple(TaskData(pool, (1 + k) * y, name=str(k)) for k in range(3)), reference=pool)
+    optimizer = Optimizer(pool=pool, past=past, method=PriorGP(trees=5), direction="maximize", seed=0)
+    for row in (0, 7, 9):
+        optimizer.add_observation(row, float(y[row]))
+    gain = optimizer.expected_gain()
+    trial = optimizer.ask()
+    assert gain is not None
+    assert gain > 0
+    # the past's features are those of the pool's row: of the row by itself they are the same
+    assert optimizer.explain(trial).numbers["expected_gain"] == pytest.approx(gain, rel=1e-9)
+
+
+def test_asking_alone_predicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = tuned(8)
+    monkeypatch.setattr(suggestion, "expected_gain", None)  # calling it would be an error
+    optimizer.ask()
 
 
 def test_there_is_no_forecast_without_a_model() -> None:

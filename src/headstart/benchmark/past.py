@@ -6,11 +6,12 @@ Notation: S past tasks, N rows of a pool, d columns.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from headstart.arrays import Array, Rng
-from headstart.benchmark.problems import Problem, SuiteSpace
+from headstart.benchmark.problems import Problem, Split, SuiteSpace
 from headstart.benchmark.settings import RunSettings, named_rng
 from headstart.data import MetaDataset, TaskData
 from headstart.numerics.forest import grow, predict_groups
@@ -46,9 +47,23 @@ def past_of(space: SuiteSpace, target: Problem, settings: RunSettings) -> PastOf
         places = sorted(int(place) for place in order[: settings.past_tasks])
         problems = tuple(problems[place] for place in places)
     if settings.past == "least-correlated" and problems:
-        problems = least_correlated(problems, targets)
+        problems = _misleading(space, (key, settings.tasks, settings.past_tasks), problems, targets)
     has_validation = settings.tasks == "test" and not space.leave_one_out
     return PastOf(key, problems, targets, space.validation if has_validation else ())
+
+
+_least: WeakKeyDictionary[SuiteSpace, dict[tuple[str, Split, int | None], tuple[int, ...]]] = WeakKeyDictionary()
+"""Which past tasks agree least: every job on a Space asks for the same comparison of all its tasks."""
+
+
+def _misleading(
+    space: SuiteSpace, key: tuple[str, Split, int | None], past: Sequence[Problem], targets: Sequence[Problem]
+) -> tuple[Problem, ...]:
+    known = _least.setdefault(space, {})
+    if key not in known:
+        kept = least_correlated(past, targets)
+        known[key] = tuple(place for place, problem in enumerate(past) if any(problem is one for one in kept))
+    return tuple(past[place] for place in known[key])
 
 
 def past_data(past: PastOf, space: SuiteSpace, settings: RunSettings) -> MetaDataset | None:

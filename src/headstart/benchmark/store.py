@@ -3,6 +3,7 @@
     DIR/runs/<method>/<space>/<task>/<seed>.parquet   a run, with a stamp of what its numbers depend on
     DIR/results.parquet                               one row per method, space, task, seed and trial
     DIR/costs.parquet                                 CPU milliseconds of the same rows
+    DIR/about.json                                    for people: what was run last, and on what
 
 ``results.parquet`` depends on nothing but the settings, so two folders of equal settings hold equal files; what cannot
 be repeated stands in ``costs.parquet``.
@@ -12,10 +13,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -41,7 +43,15 @@ DISTINCT = ("value", "mean", "std", "cpu_ms")
 
 WITHOUT_NUMBERS = ("cli", "demo", "testing", "experiments", "benchmark")
 """Packages that no number of a run depends on; of the benchmark, those below do."""
-WITH_NUMBERS = ("benchmark/run.py", "benchmark/settings.py", "benchmark/problems.py", "benchmark/past.py")
+WITH_NUMBERS = tuple(f"benchmark/{name}.py" for name in ("run", "job", "settings", "problems", "past"))
+
+LONGEST_FILE_NAME = 160
+"""Characters; file systems take 255 bytes, and ends are added."""
+SHORTENED = "@"
+"""Stands in shortened names of files and in no other."""
+NAMES = "names"
+MADE_OF = "made of"
+"""In the metadata of costs.parquet: which files the two tables were made of."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +99,17 @@ def file_name(name: str) -> str:
     """Return a name of files for any name."""
     # "." and ".." are no names of files
     quoted = quote(name, safe=" -_+=,")
+    if len(quoted) > LONGEST_FILE_NAME:  # one letter of a language may take nine characters
+        return f"{quoted[: LONGEST_FILE_NAME - 33]}{SHORTENED}{hashlib.sha256(name.encode()).hexdigest()[:32]}"
     return quoted.replace(".", "%2E") if quoted.strip(".") == "" else quoted
 
 
 def write_run(folder: Path, method: str, key: RunKey, record: RunRecord, stamp: Stamp) -> None:
     """Keep a run; it is there whole or not at all."""
     trials = np.arange(len(record.regret), dtype=np.int32)
-    write_columns(file_of(folder, method, key), {"trial": trials, **record.columns}, {STAMP: stamp.text})
+    names = json.dumps([method, key.space, key.task, key.seed])
+    metadata = {STAMP: stamp.text, NAMES: names}
+    write_columns(file_of(folder, method, key), {"trial": trials, **record.columns}, metadata)
 
 
 def read_stamp(file: Path) -> Stamp:
@@ -107,7 +121,11 @@ def read_stamp(file: Path) -> Stamp:
     try:
         return Stamp(**json.loads(read_metadata(file)[STAMP]))
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{file}: is no run of headstart. Remove it, or name another folder.") from error
+        raise _no_run(file) from error
+
+
+def _no_run(file: Path) -> DataError:
+    return DataError(f"{file}: is no run of headstart. Remove it, or name another folder.")
 
 
 def difference(stored: Stamp, wanted: Stamp) -> str:
@@ -127,49 +145,113 @@ def difference(stored: Stamp, wanted: Stamp) -> str:
     return ""
 
 
-def stored_runs(folder: Path) -> Iterator[tuple[str, RunKey, Path]]:
-    """Yield method, names and file of every run, in order of their names."""
-    for file in sorted((folder / RUNS).glob("*/*/*/*.parquet")):
+def stored_runs(folder: Path, space: str | None = None) -> Iterator[tuple[str, RunKey, Path]]:
+    """Yield method, names and file of every run, or of those of one space, in order of their names."""
+    part = "*" if space is None else file_name(space)
+    for file in sorted((folder / RUNS).glob(f"*/{part}/*/*.parquet")):
         if file.name.startswith("."):
             continue  # being written, or left by somebody who was killed
-        method, space, task = (unquote(part.name) for part in reversed(file.parents[:3]))
-        yield method, RunKey(space, task, unquote(file.stem)), file
+        parts = [*(parent.name for parent in reversed(file.parents[:3])), file.stem]
+        if any(SHORTENED in part for part in parts):
+            method, *names = _stored_names(file)
+        else:
+            method, *names = map(unquote, parts)
+        yield method, RunKey(*names), file
+
+
+def _stored_names(file: Path) -> list[str]:
+    try:
+        method, space, task, seed = json.loads(read_metadata(file)[NAMES])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_run(file) from error
+    return [method, space, task, seed]
 
 
 def compile_results(folder: Path) -> int:
-    """Make the two tables of all runs that are there, and return how many runs they hold."""
+    """Make the two tables of all runs that are there, unless they are up to date, and return how many runs there are.
+
+    Raises:
+        DataError: A run cannot be read.
+    """
+    runs = list(stored_runs(folder))
+    trace = _trace(runs)
+    if runs and not _is_current(folder, trace):
+        _write_tables(folder, *_gathered(runs), trace)
+    return len(runs)
+
+
+Stored: TypeAlias = tuple[str, RunKey, Path]
+
+
+def _gathered(runs: Sequence[Stored]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return columns and metadata of the tables of ``runs``."""
     parts: list[dict[str, Any]] = []
     stamps: dict[str, dict[str, Any]] = {}
-    for method, key, file in stored_runs(folder):
-        columns = read_columns(file)
+    for method, key, file in runs:
+        stamp = read_stamp(file)
+        try:
+            columns = read_columns(file)
+        except DataError as error:
+            raise DataError(f"{error} Remove it: 'headstart bench run' does such runs again.") from error
         size = len(columns["trial"])
         names = {"method": method, "space": key.space, "task": key.task, "seed": key.seed}
         parts.append({**{name: [word] * size for name, word in names.items()}, **columns})
-        stamp = read_stamp(file)
         known = stamps.setdefault(method, {**vars(stamp), "version": []})
+        if stamp.suite != known["suite"] or stamp.settings != known["settings"]:
+            raise DataError(
+                f"{file}: was made of other data or with other settings than the other runs of '{method}'. Move it to "
+                "a folder of its own."
+            )
         if stamp.version not in known["version"]:
             known["version"].append(stamp.version)
-    if not parts:
-        return 0
+        if stamp.method not in known["method"]:  # kept beside others with --on-change keep
+            known["method"] += f"; {stamp.method}"
     merged = {name: _joined([part[name] for part in parts]) for name in parts[0]}
-    metadata = {STAMP: json.dumps(stamps, sort_keys=True)}
-    _write_tables(folder, merged, metadata)
-    return len(parts)
+    return merged, {STAMP: json.dumps(stamps, sort_keys=True)}
 
 
-def _write_tables(folder: Path, columns: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+def _is_current(folder: Path, trace: str) -> bool:
+    """Return whether the two tables belong together and were made of the runs of that ``trace``."""
+    try:
+        return read_metadata(folder / COSTS).get(MADE_OF) == f"{trace} {_state(folder / RESULTS)}"
+    except (DataError, OSError):
+        return False
+
+
+def _trace(runs: Sequence[Stored]) -> str:
+    """Return what changes with every file of ``runs``; to be asked before they are read."""
+    digest = hashlib.sha256()
+    for method, key, file in runs:
+        digest.update(f"{method}\0{key.space}\0{key.task}\0{key.seed}\0{_state(file)}\0".encode())
+    return digest.hexdigest()
+
+
+def _state(file: Path) -> str:
+    known = file.stat()
+    return f"{known.st_size}-{known.st_mtime_ns}-{known.st_ino}"
+
+
+def _write_tables(folder: Path, columns: Mapping[str, Any], metadata: Mapping[str, str], trace: str = "") -> None:
     results = {name: columns[name] for name in columns if name != "cpu_ms"}
     write_columns(folder / RESULTS, results, metadata, distinct=DISTINCT)
-    write_columns(folder / COSTS, {name: columns[name] for name in (*KEY, "cpu_ms")}, metadata, distinct=DISTINCT)
+    costs = {name: columns[name] for name in (*KEY, "cpu_ms")}
+    # here and not in the other table, which depends on nothing but the settings
+    origin = {MADE_OF: f"{trace} {_state(folder / RESULTS)}"} if trace else {}
+    write_columns(folder / COSTS, costs, {**metadata, **origin}, distinct=DISTINCT)
 
 
 def write_compact(folder: Path, out: Path) -> int:
-    """Write the two tables of ``folder`` to ``out`` with seven digits instead of 16, and return their size in bytes."""
-    columns: dict[str, NDArray[Any]] = {**_table(folder)}
-    for name in (*MEASURES, "cpu_ms"):
-        columns[name] = columns[name].astype(np.float32)
-    columns = {name: values for name, values in columns.items() if name != "row"}
-    _write_tables(out, columns, read_metadata(folder / RESULTS))
+    """Write the two tables of ``folder`` to ``out`` with seven digits instead of 16, and return their size in bytes.
+
+    Raises:
+        SettingsError: ``out`` is a folder of results, whose digits would be lost.
+    """
+    if out.resolve() == folder.resolve() or (out / RUNS).exists():
+        raise SettingsError(f"{out}: is a folder of results, which a copy would replace. Name another folder.")
+    columns, metadata = _table(folder)
+    unknown = np.full(len(columns["trial"]), np.nan)
+    digits = {name: np.asarray(columns.get(name, unknown), dtype=np.float32) for name in MEASURES}
+    _write_tables(out, {**{name: columns[name] for name in KEY}, **digits}, metadata)
     # where folders lie on this machine says nothing elsewhere
     about = {name: re.sub(r"(?<![\w:/.])/(?:[^\s'/]+/)*", "", text) for name, text in _about(folder).items()}
     if about:
@@ -210,8 +292,10 @@ def read_results(folder: Path) -> Results:
     Raises:
         DataError: There are no results, or results of different settings.
     """
-    columns = _table(folder)
-    stamps: dict[str, dict[str, Any]] = json.loads(read_metadata(folder / RESULTS).get(STAMP, "{}"))
+    columns, metadata = _table(folder)
+    stamps: dict[str, dict[str, Any]] = json.loads(metadata.get(STAMP, "{}"))
+    if not stamps or not {*KEY, "regret"} <= set(columns):
+        raise DataError(f"{folder / RESULTS}: is no table of headstart's results. Name another folder.")
     first = next(iter(stamps.values()))
     for method, stamp in stamps.items():
         if stamp["suite"] != first["suite"] or stamp["settings"] != first["settings"]:
@@ -232,19 +316,27 @@ def _about(folder: Path) -> dict[str, str]:
     return {str(name): str(value) for name, value in found.items() if isinstance(value, str)}
 
 
-def _table(folder: Path) -> dict[str, NDArray[Any]]:
-    """Return the columns of both tables."""
-    if (folder / RUNS).is_dir():
-        compile_results(folder)
+def _table(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return columns and metadata of both tables; those of the runs, where runs are newer."""
+    runs = list(stored_runs(folder))
+    trace = _trace(runs)
+    if runs and not _is_current(folder, trace):
+        columns, metadata = _gathered(runs)
+        with suppress(OSError):  # who may only read a folder can read its runs
+            _write_tables(folder, columns, metadata, trace)
+        return columns, metadata
     if not (folder / RESULTS).is_file():
         raise DataError(f"{folder}: there are no results. Name a folder that 'headstart bench run --out' has written.")
     columns = read_columns(folder / RESULTS)
     if (folder / COSTS).is_file():
-        columns["cpu_ms"] = read_columns(folder / COSTS)["cpu_ms"]
-    return columns
+        costs = read_columns(folder / COSTS)["cpu_ms"]
+        if len(costs) != len(next(iter(columns.values()))):
+            raise DataError(f"{folder}: {COSTS} does not belong to {RESULTS}. Copy both again, or remove {COSTS}.")
+        columns["cpu_ms"] = costs
+    return columns, read_metadata(folder / RESULTS)
 
 
-def _by_run(columns: Mapping[str, NDArray[Any]]) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:
+def _by_run(columns: Mapping[str, Any]) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:
     starts = np.flatnonzero(columns["trial"] == 0)
     ends = np.append(starts[1:], len(columns["trial"]))
     found: dict[str, dict[RunKey, dict[str, NDArray[Any]]]] = {}
@@ -258,19 +350,22 @@ def _by_run(columns: Mapping[str, NDArray[Any]]) -> dict[str, dict[RunKey, dict[
 def runs_of_space(folder: Path, space: str) -> dict[str, dict[RunKey, dict[str, NDArray[Any]]]]:
     """Return the runs of one space by method and names, while others may still be missing."""
     found: dict[str, dict[RunKey, dict[str, NDArray[Any]]]] = {}
-    for method, key, file in stored_runs(folder):
-        if key.space == space:
-            columns = read_columns(file)
-            found.setdefault(method, {})[key] = {name: columns[name] for name in MEASURES}
+    for method, key, file in stored_runs(folder, space):
+        columns = read_columns(file)
+        found.setdefault(method, {})[key] = {name: columns[name] for name in MEASURES}
     return found
 
 
 def refuse_mixture(folder: Path, suite: Suite, settings: RunSettings) -> None:
-    """Refuse a folder that holds runs of other data or settings.
+    """Refuse a folder that holds runs of other data or settings, or files that would be overwritten.
 
     Raises:
         SettingsError: The message says what differs.
     """
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder}: is no folder. Name another with --out.")
+    if (folder / ABOUT).exists() and "headstart" not in _about(folder):
+        raise SettingsError(f"{folder}: {ABOUT} there is somebody else's. Name another folder with --out.")
     wanted = Stamp(suite.fingerprint, settings.words(), "", "")
     for _, _, file in stored_runs(folder):
         stored = read_stamp(file)
@@ -278,3 +373,8 @@ def refuse_mixture(folder: Path, suite: Suite, settings: RunSettings) -> None:
         if found:
             raise SettingsError(f"{folder}: holds results with {found}. Name another folder with --out.")
         return  # all runs of a folder were checked against the first one when they were made
+    if (folder / RESULTS).exists():
+        raise SettingsError(
+            f"{folder}: has a {RESULTS} without the runs it was made of, which would be lost. Name another folder with "
+            "--out."
+        )

@@ -140,9 +140,7 @@ def bench_run(
     ] = None,
     held_out: Annotated[
         int,
-        typer.Option(
-            "--held-out", min=0, metavar="N", help="Make so many past tasks of a space validation tasks, too."
-        ),
+        typer.Option("--held-out", min=0, metavar="N", help="Past tasks of a space that become validation tasks."),
     ] = 0,
     hpob_version: Annotated[VersionChoice, typer.Option("--hpob-version", help="Which of HPO-B's files are past.")] = (
         VersionChoice.v3
@@ -160,8 +158,10 @@ def bench_run(
     """Run methods on the tasks of a suite. Stop it and start it again as you like: finished runs are kept."""
     from headstart.benchmark.methods import chosen
     from headstart.benchmark.runner import SuiteSource, run
-    from headstart.benchmark.settings import usual_settings
+    from headstart.benchmark.settings import RunSettings, usual_settings
 
+    names = names_in(methods)
+    chosen(names, RunSettings())  # a wrong name is told before a suite of gigabytes is opened
     source = SuiteSource(suite, hpob_version.value, surrogates, held_out=held_out)
     evaluate_once(suite)
     settings = usual_settings(
@@ -180,7 +180,7 @@ def bench_run(
         try:
             run(
                 source,
-                chosen(names_in(methods), settings),
+                chosen(names, settings),
                 settings,
                 out,
                 seeds=seeds,
@@ -194,7 +194,7 @@ def bench_run(
             raise InterruptedCommandError(
                 f"interrupted. {out} keeps every finished run; run the same command to go on."
             ) from None
-    bench_table(out)
+    bench_table(out, names)
 
 
 def evaluate_once(suite: str) -> None:
@@ -231,21 +231,36 @@ class Listening(Bars):
         from headstart.benchmark.curves import side_by_side
         from headstart.benchmark.metrics import mean_regret
         from headstart.benchmark.store import runs_of_space
+        from headstart.errors import DataError
 
-        curves = side_by_side(runs_of_space(self._folder, space))
+        try:
+            curves = side_by_side(runs_of_space(self._folder, space))
+        except DataError as error:  # older runs of another method cannot be read: no reason to stop
+            self.line(f"{space} done; {error}")
+            return
         last = mean_regret(curves)[:, -1]
         order = sorted(range(len(curves.methods)), key=lambda m: float(last[m]))
         words = "  ".join(f"{curves.methods[m]} {last[m]:.4f}" for m in order)
         self.line(f"{space} done, {counted(len(curves.runs), 'run')} a method; regret @{curves.trials}: {words}")
 
+    def stopping(self) -> None:
+        """Say why it takes a moment."""
+        self.line("Stopping after the runs in hand. Ctrl-C again stops at once; they are done again the next time.")
 
-def bench_table(folder: Path) -> None:
-    """Print the macro regret of every method."""
+
+def bench_table(folder: Path, names: list[str]) -> None:
+    """Print the macro regret of every method; of ``names`` alone, where the folder's others have none of their runs."""
+    from headstart.benchmark.curves import side_by_side
     from headstart.benchmark.metrics import mean_rank, mean_regret
     from headstart.benchmark.store import read_results
+    from headstart.errors import DataError
 
-    curves = read_results(folder).curves()
-    at = [t for t in USUAL_AT if t <= curves.trials] or [curves.trials]
+    results = read_results(folder)
+    try:
+        curves = results.curves()
+    except DataError:
+        curves = side_by_side({name: results.runs[name] for name in names})
+    at = _trials(None, curves.trials)
     regret, rank = mean_regret(curves), mean_rank(curves)
     order = sorted(range(len(curves.methods)), key=lambda m: float(regret[m, -1]))
     columns = ("method", *(f"@{t}" for t in at), f"rank @{at[-1]}")
@@ -377,7 +392,11 @@ def _report(
     from headstart.benchmark.runner import command_line
 
     results, runs = _results(folder)
-    runs.update(_published(competitors))
+    published = _published(competitors)
+    for name in published:
+        if name in runs:
+            raise typer.BadParameter(f"--competitor {name} has the name of a method of {folder}. Give it another one.")
+    runs.update(published)
     curves = _chosen_curves(runs, methods, spaces)
     made: Mapping[str, str] = {} if results is None else results.about
     known = {name: made[name] for name in ("python", "numpy") if name in made} or versions()
@@ -449,7 +468,7 @@ def names_in(text: str) -> list[str]:
 
 def _trials(at: str | None, last: int) -> list[int]:
     if at is None:
-        return [t for t in USUAL_AT if t <= last] or [last]
+        return sorted({last, *(t for t in USUAL_AT if t <= last)})
     try:
         found = sorted({int(word) for word in names_in(at)})
     except ValueError:

@@ -48,6 +48,10 @@ def run_experiment(
     smoke: Annotated[bool, typer.Option("--smoke", help="A few seconds: all steps, on next to nothing.")] = False,
     methods: Annotated[str, typer.Option("--methods", metavar="A,B", help="Instead of the recipe's own.")] = "",
     seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="Instead of the recipe's.")] = None,
+    held_out: Annotated[
+        int,
+        typer.Option("--held-out", min=0, metavar="N", help="Past tasks of a space that become validation tasks."),
+    ] = 0,
     jobs: Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes.")] = 1,
     on_change: Annotated[
         ChangeChoice, typer.Option("--on-change", help="What to do about runs that another version made.")
@@ -64,7 +68,7 @@ def run_experiment(
     folder = Path("results") / name if out is None else out
     listener = Listening(None)
     work = Work(
-        source=SuiteSource(suite),
+        source=SuiteSource(suite, held_out=held_out),
         out=folder,
         smoke=smoke,
         jobs=jobs,
@@ -86,4 +90,5 @@ def run_experiment(
     for heading, table in found.shown.items():
         say(heading)
         say_table(table.columns, [tuple(f"{c:.4f}" if isinstance(c, float) else str(c) for c in r) for r in table.rows])
+        say()
     say_pairs([("Written", str(folder / "README.md"))])

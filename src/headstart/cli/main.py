@@ -155,6 +155,9 @@ def run(arguments: Sequence[str]) -> int:
             return INTERRUPTED
         except ReaderLeftError:
             raise
+        except OSError as error:  # a full disk, a folder that may not be written to
+            _complain(_os_error(error), debug, error)
+            return ERROR
         except Exception as error:
             return _usage(error, debug) if isinstance(error, _UsageError) else _defect(error, debug)
     # Typer returns the code of an Exit, and 130 for Ctrl-C
@@ -189,6 +192,14 @@ def _defect(error: Exception, debug: bool) -> int:
             "--debug, and report what it prints."
         )
     return DEFECT
+
+
+def _os_error(error: OSError) -> HeadstartError:
+    where = f"{error.filename}: " if error.filename else ""
+    return HeadstartError(
+        f"{where}{error.strerror or error}. Check that the place exists, may be written to and has room, then run the "
+        "command again."
+    )
 
 
 def _traceback(error: BaseException) -> None:

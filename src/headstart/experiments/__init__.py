@@ -3,13 +3,15 @@
 from headstart.experiments.calibration import CALIBRATION
 from headstart.experiments.frame import Recipe
 from headstart.experiments.negative_transfer import NEGATIVE_TRANSFER
+from headstart.experiments.stopping import STOPPING
 from headstart.experiments.tst_2 import TST_2
 from headstart.experiments.tst_3 import TST_3
+from headstart.experiments.weights import PAST_WEIGHTS
 from headstart.naming import refuse_unknown
 
 __all__ = ["RECIPES", "Recipe", "recipe_named"]
 
-RECIPES = (CALIBRATION, NEGATIVE_TRANSFER, TST_2, TST_3)
+RECIPES = (CALIBRATION, NEGATIVE_TRANSFER, PAST_WEIGHTS, STOPPING, TST_2, TST_3)
 """All recipes, by name."""
 
 

@@ -6,17 +6,20 @@ method whose density gets worse with more data is too sure of itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtri
 
 from headstart.arrays import Array
+from headstart.benchmark.job import Job, SuiteSource, setup_of
 from headstart.benchmark.methods import Method, chosen
+from headstart.benchmark.metrics import LEAST_STD, LEVELS
 from headstart.benchmark.parquet import read_columns, write_columns
-from headstart.benchmark.runner import Job, SuiteSource, is_done, setup_of
+from headstart.benchmark.runner import is_done
 from headstart.benchmark.settings import RunSettings, named_rng, usual_settings
-from headstart.benchmark.store import STAMP, file_name, stamp_of
+from headstart.benchmark.store import STAMP, Stamp, file_name, stamp_of
 from headstart.experiments.frame import CsvTable, Findings, Recipe, Row, Work
 from headstart.optimizer.suggestion import PoolDomain
 from headstart.processes import Report, Workers
@@ -26,10 +29,6 @@ METHODS = ("gp", "gp-se", "prior-gp", "tst-r", "rgpe", "scaml-gp")
 SIZES = (5, 10, 20)
 EVALUATED = 100
 REPETITIONS = 100
-LEVELS = {0.5: 0.6744897501960817, 0.8: 1.2815515655446004, 0.95: 1.959963984540054}
-"""Half widths of central intervals of a normal distribution, by their probability."""
-SMALLEST = 1e-6
-"""Deviation, as a share of the range: nobody can be surer."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,26 @@ class _Density:
     repetitions: int
     file: Path
 
+    @property
+    def stamp(self) -> Stamp:
+        """What the file depends on."""
+        known = self.job.stamp
+        return replace(known, settings={**known.settings, "repetitions": str(self.repetitions)})
+
     def run(self, report: Report) -> None:
         """Write mean negative log density and coverages for every size and repetition."""
         densities, coverages, sizes = densities_of(self.job, self.repetitions)
         columns = {"size": sizes, "density": densities, **{f"covered{k}": coverages[:, k] for k in range(len(LEVELS))}}
-        write_columns(self.file, columns, {STAMP: self.job.stamp.text})
+        write_columns(self.file, columns, {STAMP: self.stamp.text})
         report("run", None)
 
 
 def densities_of(job: Job, repetitions: int) -> tuple[Array, Array, Array]:
-    """Return densities [r], coverages [r, levels] and sizes [r] for all sizes and repetitions."""
+    """Return densities [r], coverages [r, levels] and sizes [r] for all sizes and repetitions.
+
+    A posterior in units that are no linear function of the responses counts as normal: its median is the mean, half the
+    distance between its mean minus and plus one deviation, as responses, the deviation.
+    """
     setup, problem = setup_of(job)
     domain = setup.domain
     assert isinstance(domain, PoolDomain)
@@ -74,13 +83,13 @@ def densities_of(job: Job, repetitions: int) -> tuple[Array, Array, Array]:
             if isinstance(posterior, InvertsResponse):
                 below, mean, above = map(posterior.to_response, (mean - std, mean, mean + std))
                 std = (above - below) / 2
-            z: Array = np.abs(y[asked] - mean) / np.maximum(std, SMALLEST * width)
-            spread = np.maximum(std / width, SMALLEST)
+            spread = np.maximum(std / width, LEAST_STD)
+            z: Array = np.abs(y[asked] - mean) / (width * spread)
             density: Array = 0.5 * np.square(z) + np.log(spread) + 0.5 * np.log(2 * np.pi)
             densities.append(float(density.mean()))
-            coverages.append([float(np.mean(z <= half)) for half in LEVELS.values()])
+            coverages.append([float(np.mean(z <= ndtri(0.5 + 0.5 * level))) for level in LEVELS])
             sizes.append(float(size))
-    return np.array(densities), np.array(coverages), np.array(sizes)
+    return np.array(densities), np.array(coverages).reshape(-1, len(LEVELS)), np.array(sizes)
 
 
 def find(work: Work) -> Findings:
@@ -96,7 +105,7 @@ def find(work: Work) -> Findings:
         for method in methods
         for problem in space.targets(settings.tasks)
     ]
-    missing = [job for job in jobs if not is_done(job.file, job.job.stamp, work.on_change, work.out)]
+    missing = [job for job in jobs if not is_done(job.file, job.stamp, work.on_change, work.out)]
     work.listener.begin("run", len(missing))
     if missing:
         with Workers(work.jobs) as workers:
@@ -105,8 +114,9 @@ def find(work: Work) -> Findings:
     return Findings(
         table=table,
         words=(
-            f"{len(spaces)} spaces, {repetitions} repetitions of every task, {EVALUATED} responses each. nll: mean "
-            "negative log density, smaller is better; a slope above 0 says that more data made predictions worse.",
+            f"Spaces: {len(spaces)}. {repetitions} repetitions of every task, {EVALUATED} responses each, or all that "
+            "a pool has. nll: mean negative log density, smaller is better; a slope above 0 says that more data made "
+            "predictions worse.",
             _worse(table),
         ),
         shown={"Mean over spaces": _means(table)},
@@ -133,12 +143,24 @@ def _table(jobs: Sequence[_Density], methods: Sequence[str]) -> CsvTable:
             covered = [np.concatenate([part[f"covered{k}"] for part in columns]) for k in range(len(LEVELS))]
             known = [t for t in SIZES if (size == t).any()]
             means = [float(density[size == t].mean()) for t in known]
-            slope = float(np.polyfit(known, means, 1)[0]) if len(known) > 1 else float("nan")
+            slope = _slope([(part["size"], part["density"]) for part in columns])
             for t, mean in zip(known, means, strict=True):
                 here = size == t
                 shares = [float(one[here].mean()) for one in covered]
                 rows.append((method, space, t, mean, float(density[here].std()), slope, *shares))
     return CsvTable(COLUMNS, tuple(rows))
+
+
+def _slope(tasks: Sequence[tuple[Array, Array]]) -> float:
+    """Return the slope of density over size; NaN without tasks of all sizes.
+
+    A pool too small for the largest size is left out: else other tasks would stand at the one end than at the other.
+    """
+    whole = [(size, density) for size, density in tasks if set(SIZES) <= set(size)]
+    if not whole:
+        return float("nan")
+    sizes, densities = (np.concatenate([task[k] for task in whole]) for k in (0, 1))
+    return float(np.polyfit(sizes, densities, 1)[0])
 
 
 def _means(table: CsvTable) -> CsvTable:

@@ -17,6 +17,9 @@ from headstart.benchmark.reports.pictures import Lines
 from headstart.benchmark.runner import Listener, OnChange, Silent, SuiteSource, run
 from headstart.benchmark.settings import RunSettings
 from headstart.benchmark.store import Results, library_version, read_results
+from headstart.errors import SettingsError
+
+PAGE, HOW = "README.md", "## How this was made"
 
 Row: TypeAlias = tuple[str | int | float, ...]
 
@@ -125,7 +128,14 @@ class Recipe:
 
 
 def carry_out(recipe: Recipe, work: Work, command: str) -> Findings:
-    """Do the experiment and write ``table.csv``, pictures and ``README.md`` into ``work.out``."""
+    """Do the experiment and write ``table.csv``, pictures and ``README.md`` into ``work.out``.
+
+    Raises:
+        SettingsError: There is a README.md that no experiment has written.
+    """
+    page = work.out / PAGE
+    if page.exists() and HOW not in page.read_text(encoding="utf-8", errors="replace"):
+        raise SettingsError(f"Experiment {recipe.name}: {page} is somebody else's. Name another folder with --out.")
     work.out.mkdir(parents=True, exist_ok=True)
     found = recipe.find(work)
     (work.out / "table.csv").write_text(found.table.text, encoding="utf-8")
@@ -133,7 +143,7 @@ def carry_out(recipe: Recipe, work: Work, command: str) -> Findings:
         (work.out / name).write_text(table.text, encoding="utf-8")
     for name, lines in found.pictures.items():
         _draw(lines, work.out / f"{name}.png")
-    (work.out / "README.md").write_text(_page(recipe, work, found, command), encoding="utf-8")
+    page.write_text(_page(recipe, work, found, command), encoding="utf-8")
     return found
 
 
@@ -154,5 +164,5 @@ def _page(recipe: Recipe, work: Work, found: Findings, command: str) -> str:
         parts += [f"## {heading}", "", table.markdown, ""]
     for name, lines in found.pictures.items():
         parts += [f"![{lines.title}]({name}.png)", ""]
-    parts += ["## How this was made", "", "```sh", command, "```", "", f"headstart {library_version()}", ""]
+    parts += [HOW, "", "```sh", command, "```", "", f"headstart {library_version()}", ""]
     return "\n".join(parts)

@@ -4,15 +4,22 @@ Every method is run with its true past, with the tenth of the past tasks that ag
 tau-b), and with a past whose responses were permuted or negated. What learns nothing from the past is the yardstick.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from headstart.arrays import Array
 from headstart.benchmark.curves import Curves, side_by_side
-from headstart.benchmark.metrics import mean_regret, ranks
+from headstart.benchmark.job import learns
+from headstart.benchmark.methods import chosen
+from headstart.benchmark.metrics import mean_rank, mean_regret, ranks
 from headstart.benchmark.reports.pictures import regret_lines
 from headstart.benchmark.reports.tables import Resampling
 from headstart.benchmark.settings import PastKind, usual_settings
-from headstart.benchmark.statistics import bootstrap_difference
+from headstart.benchmark.statistics import Interval, bootstrap_difference, bootstrap_interval
 from headstart.benchmark.store import Results
+from headstart.errors import SettingsError
 from headstart.experiments.frame import CsvTable, Findings, Recipe, Row, Work
 
 METHODS = ("gp", "prior-gp", "tst-r", "taf-r", "rgpe", "scaml-gp")
@@ -34,27 +41,37 @@ def find(work: Work) -> Findings:
     spaces = [space.name for space in work.suite.spaces[:1]] if work.smoke else None
     methods = work.methods or (METHODS if not work.smoke else ("gp", "prior-gp"))
     methods = methods if PLAIN in methods else (PLAIN, *methods)
+    settings = usual_settings(work.suite, trials=trials)
+    learning = [method.name for method in chosen(methods, settings) if learns(method)]
+    if not learning:
+        raise SettingsError(
+            f"Experiment negative-transfer: none of {', '.join(methods)} learns from the past. Name one that does with "
+            "--methods, such as prior-gp."
+        )
     results: dict[str, Results] = {}
     for word, kind in KINDS.items():
-        settings = usual_settings(work.suite, trials=trials, past=kind)
-        # the plain process sees no past: one run of it serves all
-        wanted = methods if word == "all" else tuple(method for method in methods if method != PLAIN)
-        results[word] = work.results(word, wanted, settings, seeds=seeds, spaces=spaces)
+        # who sees no past is run once for all of them
+        wanted = methods if word == "all" else learning
+        results[word] = work.results(word, wanted, replace(settings, past=kind), seeds=seeds, spaces=spaces)
     runs = {
         _name(method, word): dict(results[word].runs[method])
         for word in KINDS
-        for method in methods
-        if method in results[word].runs
+        for method in (methods if word == "all" else learning)
     }
     curves = side_by_side(runs)
     at = [t for t in REPORTED if t <= trials]
     return Findings(
         table=_table(curves, at),
-        words=_words(curves, methods, at),
-        shown={"Macro regret minus that of the plain Gaussian process": _distances(curves, at)},
+        words=_words(curves, learning, at),
+        shown={
+            "Macro regret minus that of the plain Gaussian process": _distances(curves, at),
+            f"Ranks lost to the past that agrees least after {at[-1]} trials, row minus column": _differences(
+                curves, learning, at[-1]
+            ),
+        },
         pictures={
             word: regret_lines(
-                curves.of_methods([PLAIN, *(_name(m, word) for m in methods if m != PLAIN)]),
+                curves.of_methods([_name(m, word) if m in learning else m for m in methods]),
                 Resampling(resamples=1000).interval,
             )
             for word in KINDS
@@ -68,18 +85,11 @@ def _name(method: str, word: str) -> str:
 
 def _table(curves: Curves, at: list[int]) -> CsvTable:
     regret = mean_regret(curves)
-    place = mean_of_ranks(curves)
+    place = mean_rank(curves)
     rows: list[Row] = [
         (method, t, float(regret[m, t]), float(place[m, t])) for m, method in enumerate(curves.methods) for t in at
     ]
     return CsvTable(("method", "trial", "regret", "rank"), tuple(rows))
-
-
-def mean_of_ranks(curves: Curves) -> np.ndarray:
-    """Return the macro mean rank [M, T + 1] among all rows of the table."""
-    from headstart.benchmark.metrics import averaged
-
-    return averaged(ranks(curves.regret), curves, "macro")
 
 
 def _distances(curves: Curves, at: list[int]) -> CsvTable:
@@ -92,29 +102,47 @@ def _distances(curves: Curves, at: list[int]) -> CsvTable:
     return CsvTable(("method", *(f"@{t}" for t in at)), tuple(rows))
 
 
-def _words(curves: Curves, methods: tuple[str, ...], at: list[int]) -> tuple[str, ...]:
-    words = [
-        f"{len(curves.runs)} runs a method, {len(curves.spaces)} spaces. Differences are macro regrets with 95 % "
-        "bootstrap intervals over tasks; below 0 is better than the plain Gaussian process.",
-    ]
-    rank = ranks(curves.regret)
-    last = at[-1]
-    for method in methods:
-        if method == PLAIN:
-            continue
-        worse = rank[curves.methods.index(_name(method, "NT"))] - rank[curves.methods.index(method)]
-        found = bootstrap_difference(
-            np.stack([worse, np.zeros_like(worse)])[:, :, [last]],
-            curves.of_methods([_name(method, "NT"), method]),
-            _name(method, "NT"),
-            method,
-            rng=np.random.default_rng(0),
-        )
-        words.append(
-            f"{method}: the past that agrees least costs {found.mean[0]:+.2f} ranks after {last} trials "
-            f"[{found.low[0]:+.2f}, {found.high[0]:+.2f}]."
-        )
-    return tuple(words)
+def ranks_lost(curves: Curves, learning: Sequence[str], trial: int) -> Array:
+    """Return how many ranks [L, R] the past that agrees least costs each method of ``learning``, in every run.
+
+    Ranks are among all rows of the table, so they depend on what else stands there.
+    """
+    rank = ranks(curves.regret[:, :, trial])
+    return np.stack([rank[curves.methods.index(_name(m, "NT"))] - rank[curves.methods.index(m)] for m in learning])
+
+
+def _differences(curves: Curves, learning: Sequence[str], trial: int) -> CsvTable:
+    """Return by how many ranks more one method loses than another: the paper's claim, put to the test."""
+    lost = ranks_lost(curves, learning, trial)
+    part = curves.of_methods(learning)
+    rows: list[Row] = []
+    for one in learning:
+        cells = [
+            "" if one == other else _ranks(bootstrap_difference(lost, part, one, other, rng=np.random.default_rng(0)))
+            for other in learning
+        ]
+        rows.append((one, *cells))
+    return CsvTable(("method", *learning), tuple(rows))
+
+
+def _ranks(found: Interval) -> str:
+    return f"{float(found.mean):+.2f} [{float(found.low):+.2f}, {float(found.high):+.2f}]"
+
+
+def _words(curves: Curves, learning: Sequence[str], at: list[int]) -> tuple[str, ...]:
+    found = bootstrap_interval(
+        ranks_lost(curves, learning, at[-1]), curves.of_methods(learning), rng=np.random.default_rng(0)
+    )
+    size = f"Runs a method: {len(curves.runs)}; spaces: {len(curves.spaces)}."
+    return (
+        f"{size} Intervals are 95 % bootstrap intervals over tasks. A regret below 0 is better than that of the plain "
+        f"Gaussian process. Ranks are among the {len(curves.methods)} rows of table.csv.",
+        *(
+            f"{method}: the past that agrees least costs {mean:+.2f} ranks after {at[-1]} trials [{low:+.2f}, "
+            f"{high:+.2f}]."
+            for method, mean, low, high in zip(learning, found.mean, found.low, found.high, strict=True)
+        ),
+    )
 
 
 NEGATIVE_TRANSFER = Recipe(

@@ -128,7 +128,9 @@ def _words(suite: Suite, curves: Curves, seeds: int) -> tuple[str, ...]:
         f"tasks with {pools} configurations each. {len(curves.methods)} methods, {seeds} "
         f"repetition{'' if seeds == 1 else 's'}; no configuration is given. Intervals: 95 %, bootstrap over the tasks.",
         f"RBI and LI, after which the paper begins I-GP and I-RF, do not exist here: {DESIGN_TRIALS} configurations of "
-        "the greedy portfolio stand in. gp and rf begin with spread-out configurations, as many as a user would get.",
+        "the greedy portfolio stand in. gp and rf begin with spread-out configurations, as many as a user would get. "
+        f"{WIDE} has the bandwidth of the authors for their data; tst-r, tst-r-formula and taf-r choose theirs on "
+        "validation tasks.",
     ]
     words += [_verdict(curves, name) for name in (WIDE, "tst-r") if name in curves.methods]
     if "prior-gp" in curves.methods:

@@ -268,7 +268,14 @@ class Optimizer:
         """
         with self._lock, loop.one_thread():
             self._ledger.read()
-            return self._proposed(self._ledger.next_number).gain
+            number = self._ledger.next_number
+            proposal = self._proposed(number)
+            if proposal.posterior is None:
+                return None
+            config, row = self._placed(proposal.chosen)
+            x = self._rows([Trial(number, config, row)])
+            features = suggestion.features_of(self._ready(), x, [row])
+            return suggestion.expected_gain(proposal.posterior, x, features)
 
     def optimize(
         self,
@@ -345,13 +352,7 @@ class Optimizer:
         """Return what trial ``number`` is to be; computed once for what is known now."""
         known = tuple((one.number, one.state) for one in self._ledger.by_number.values())
         if self._next is None or self._next.known != known:
-            chosen, origin, posterior = self._chosen(number)
-            gain = None
-            if posterior is not None:
-                config, row = self._placed(chosen)
-                x = self._rows([Trial(number, config, row)])
-                gain = suggestion.expected_gain(posterior, x, suggestion.features_of(self._ready(), x, [row]))
-            self._next = _Proposal(known, chosen, origin, gain)
+            self._next = _Proposal(known, *self._chosen(number))
         return self._next
 
     def _chosen(self, number: int) -> tuple[Config | int, str, Posterior | None]:
@@ -453,8 +454,8 @@ class _Proposal:
     """Number and state of all trials that were known."""
     chosen: Config | int
     origin: str
-    gain: float | None
-    """What it is expected to gain, where a model proposes it."""
+    posterior: Posterior | None
+    """Of the model that proposes it, where one does."""
 
 
 def _copy_trial(trial: Trial) -> Trial:
