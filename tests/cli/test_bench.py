@@ -118,6 +118,18 @@ def test_a_compact_copy_gives_the_same_report(results: Path, folder: Path, capsy
     assert "either --hpob FOLDER or --compact FOLDER" in capsys.readouterr().err
 
 
+def test_curves_alone_are_smaller(results: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "export", "results", "--compact", "copy"]) == 0
+    assert run(["bench", "export", "results", "--compact", "curves", "--curves-only"]) == 0
+    size = {name: (folder / name / "results.parquet").stat().st_size for name in ("copy", "curves")}
+    assert size["curves"] < size["copy"]
+    whole, curves = (read_results(folder / name).curves() for name in ("copy", "curves"))
+    assert np.array_equal(whole.regret, curves.regret)
+    assert np.isnan(curves.mean).all()
+    assert np.isnan(curves.cpu_ms).all()
+    assert run(["bench", "report", "curves", "--format", "markdown"]) == 0
+
+
 def test_compare_of_a_folder_with_itself_is_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["bench", "compare", "results", "results", "--at", "4"]) == 0
@@ -254,7 +266,7 @@ def test_every_experiment_has_a_smoke_size(results: Path, folder: Path, capsys: 
         rows = table(folder / name / "table.csv")
         assert {row["method"].split(" ")[0] for row in rows} == {"gp", "prior-gp"}
     pictures = sorted(file.name for file in (folder / "negative-transfer").glob("*.png"))
-    assert pictures == ["NT.png", "all.png", "negated.png", "permuted.png"]
+    assert pictures == ["NT.png", "all.png", "critical.png", "negated.png", "permuted.png", "ranks.png"]
     assert run(["experiment", "run", "tst-2", "--suite", "suite", "--smoke", "--out", "t"]) == 1
     assert "needs a suite of complete grids" in capsys.readouterr().err
 

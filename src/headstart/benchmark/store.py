@@ -240,8 +240,13 @@ def _write_tables(folder: Path, columns: Mapping[str, Any], metadata: Mapping[st
     write_columns(folder / COSTS, costs, {**metadata, **origin}, distinct=DISTINCT)
 
 
-def write_compact(folder: Path, out: Path) -> int:
+def write_compact(folder: Path, out: Path, *, curves_only: bool = False) -> int:
     """Write the two tables of ``folder`` to ``out`` with seven digits instead of 16, and return their size in bytes.
+
+    Args:
+        folder: Of results.
+        out: Another folder.
+        curves_only: Leave predictions and times out: nine tenths of the size.
 
     Raises:
         SettingsError: ``out`` is a folder of results, whose digits would be lost.
@@ -250,7 +255,8 @@ def write_compact(folder: Path, out: Path) -> int:
         raise SettingsError(f"{out}: is a folder of results, which a copy would replace. Name another folder.")
     columns, metadata = _table(folder)
     unknown = np.full(len(columns["trial"]), np.nan)
-    digits = {name: np.asarray(columns.get(name, unknown), dtype=np.float32) for name in MEASURES}
+    kept = {name: values for name, values in columns.items() if not (curves_only and name in DISTINCT)}
+    digits = {name: np.asarray(kept.get(name, unknown), dtype=np.float32) for name in MEASURES}
     _write_tables(out, {**{name: columns[name] for name in KEY}, **digits}, metadata)
     # where folders lie on this machine says nothing elsewhere
     about = {name: re.sub(r"(?<![\w:/.])/(?:[^\s'/]+/)*", "", text) for name, text in _about(folder).items()}

@@ -321,6 +321,9 @@ def bench_export(
         Path | None,
         typer.Option("--compact", metavar="FOLDER", help="Where the two tables are written with seven digits."),
     ] = None,
+    curves_only: Annotated[
+        bool, typer.Option("--curves-only", help="Leave predictions and times out of a compact copy.")
+    ] = False,
     debug: DebugOption = False,
 ) -> None:
     """Write results in the format of HPO-B's published files, or small enough to keep beside a paper.
@@ -336,7 +339,7 @@ def bench_export(
         for file in write_hpob(hpob, read_results(folder).runs):
             say(str(file))
     if compact is not None:
-        size = write_compact(folder, compact)
+        size = write_compact(folder, compact, curves_only=curves_only)
         say(f"{compact}: {size / 1e6:.2f} MB")
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from headstart.benchmark.methods import Method, chosen
 from headstart.benchmark.problems import Suite
+from headstart.benchmark.reports.layout import CriticalLayout
 from headstart.benchmark.reports.pictures import Lines
 from headstart.benchmark.runner import Listener, OnChange, Silent, SuiteSource, run
 from headstart.benchmark.settings import RunSettings
@@ -21,6 +22,7 @@ from headstart.errors import SettingsError
 
 PAGE, HOW = "README.md", "## How this was made"
 
+Picture: TypeAlias = Lines | CriticalLayout
 Row: TypeAlias = tuple[str | int | float, ...]
 
 
@@ -63,7 +65,7 @@ class Findings:
     """Tables for the page, by heading."""
     extra: Mapping[str, CsvTable] = field(default_factory=dict[str, CsvTable])
     """More tables to write, by the name of their file."""
-    pictures: Mapping[str, Lines] = field(default_factory=dict[str, Lines])
+    pictures: Mapping[str, Picture] = field(default_factory=dict[str, Picture])
     """By the name of their file, without its ending."""
 
 
@@ -147,11 +149,14 @@ def carry_out(recipe: Recipe, work: Work, command: str) -> Findings:
     return found
 
 
-def _draw(lines: Lines, file: Path) -> None:
+def _draw(picture: Picture, file: Path) -> None:
     from headstart.benchmark.reports.palette import styles
-    from headstart.benchmark.reports.plots import figure_of_lines, save
+    from headstart.benchmark.reports.plots import figure_of_critical, figure_of_lines, save
 
-    save(figure_of_lines(lines, styles(lines.methods)), file)
+    if isinstance(picture, CriticalLayout):
+        save(figure_of_critical(picture, styles([label.method for label in picture.labels])), file)
+    else:
+        save(figure_of_lines(picture, styles(picture.methods)), file)
 
 
 def _page(recipe: Recipe, work: Work, found: Findings, command: str) -> str:
@@ -162,7 +167,8 @@ def _page(recipe: Recipe, work: Work, found: Findings, command: str) -> str:
         parts += [paragraph, ""]
     for heading, table in found.shown.items():
         parts += [f"## {heading}", "", table.markdown, ""]
-    for name, lines in found.pictures.items():
-        parts += [f"![{lines.title}]({name}.png)", ""]
+    for name, picture in found.pictures.items():
+        title = picture.title if isinstance(picture, Lines) else f"Critical differences after {picture.at} trials"
+        parts += [f"![{title}]({name}.png)", ""]
     parts += [HOW, "", "```sh", command, "```", "", f"headstart {library_version()}", ""]
     return "\n".join(parts)

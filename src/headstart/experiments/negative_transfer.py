@@ -14,13 +14,14 @@ from headstart.benchmark.curves import Curves, side_by_side
 from headstart.benchmark.job import learns
 from headstart.benchmark.methods import chosen
 from headstart.benchmark.metrics import mean_rank, mean_regret, ranks
-from headstart.benchmark.reports.pictures import regret_lines
-from headstart.benchmark.reports.tables import Resampling
+from headstart.benchmark.reports.layout import critical_layout
+from headstart.benchmark.reports.pictures import rank_lines, regret_lines
+from headstart.benchmark.reports.tables import Resampling, critical_note
 from headstart.benchmark.settings import PastKind, usual_settings
-from headstart.benchmark.statistics import Interval, bootstrap_difference, bootstrap_interval
+from headstart.benchmark.statistics import Interval, bootstrap_difference, bootstrap_interval, critical_difference
 from headstart.benchmark.store import Results
 from headstart.errors import SettingsError
-from headstart.experiments.frame import CsvTable, Findings, Recipe, Row, Work
+from headstart.experiments.frame import CsvTable, Findings, Picture, Recipe, Row, Work
 
 METHODS = ("gp", "prior-gp", "tst-r", "taf-r", "rgpe", "scaml-gp")
 PLAIN = "gp"
@@ -69,14 +70,22 @@ def find(work: Work) -> Findings:
                 curves, learning, at[-1]
             ),
         },
-        pictures={
-            word: regret_lines(
-                curves.of_methods([_name(m, word) if m in learning else m for m in methods]),
-                Resampling(resamples=1000).interval,
-            )
-            for word in KINDS
-        },
+        pictures=_pictures(curves, methods, learning, at[-1]),
     )
+
+
+def _pictures(curves: Curves, methods: Sequence[str], learning: Sequence[str], last: int) -> dict[str, Picture]:
+    """Return regret curves of every past, and ranks and critical differences of {method} x {all, NT} (section 6.5)."""
+    bootstrap = Resampling(resamples=1000).interval
+    found: dict[str, Picture] = {
+        word: regret_lines(curves.of_methods([_name(m, word) if m in learning else m for m in methods]), bootstrap)
+        for word in KINDS
+    }
+    compared = curves.of_methods([*methods, *(_name(m, "NT") for m in learning)])
+    found["ranks"] = rank_lines(compared, bootstrap)
+    difference = critical_difference(compared, last)
+    found["critical"] = critical_layout(difference, critical_note(difference))
+    return found
 
 
 def _name(method: str, word: str) -> str:

@@ -4,17 +4,15 @@ Every data set is left out once. The past is known on a coarse grid only, the ta
 method knows the range of the responses. ADTM is the mean of (best - found) / (best - worst) over the data sets.
 """
 
-import numpy as np
-
 from headstart.benchmark.curves import Curves
 from headstart.benchmark.methods import Method
-from headstart.benchmark.metrics import adtm, mean_rank
+from headstart.benchmark.metrics import adtm
 from headstart.benchmark.reports.pictures import regret_lines
 from headstart.benchmark.reports.tables import Resampling
 from headstart.benchmark.settings import usual_settings
-from headstart.benchmark.statistics import bootstrap_interval
 from headstart.errors import SettingsError
-from headstart.experiments.frame import CsvTable, Findings, Recipe, Work
+from headstart.experiments.adtm import REPORTED, adtm_table, adtm_with_intervals
+from headstart.experiments.frame import Findings, Recipe, Work
 from headstart.surrogates import TAFR, TSTM, TSTR
 
 METHODS = (
@@ -30,7 +28,6 @@ METHODS = (
     "rf",
     "random",
 )
-REPORTED = (1, 3, 5, 10, 20, 30, 50)
 MAIN = "svm"
 REPETITIONS, TRIALS = 10, 50
 AS_PUBLISHED = {
@@ -59,38 +56,15 @@ def find(work: Work) -> Findings:
     results = work.results("runs", competitors, settings, seeds=seeds, spaces=order)
     curves = results.curves().of_methods(methods)
     parts = {name: curves.of_space(name) for name in order}
-    tables = {name: _table(part) for name, part in parts.items()}
+    tables = {name: adtm_table(part) for name, part in parts.items()}
     bootstrap = Resampling(resamples=2000).interval
     return Findings(
         table=tables[main],
         words=_words(parts, main, seeds),
-        shown={f"ADTM on {name}": _shown(part) for name, part in parts.items()},
+        shown={f"ADTM on {name}": adtm_with_intervals(part) for name, part in parts.items()},
         extra={f"table-{name}.csv": table for name, table in tables.items() if name != main},
         pictures={f"regret-{name}": regret_lines(part, bootstrap) for name, part in parts.items()},
     )
-
-
-def _table(curves: Curves) -> CsvTable:
-    regret, rank = adtm(curves), mean_rank(curves, "micro")
-    rows = [
-        (method, trial, float(regret[m, trial]), float(rank[m, trial]))
-        for m, method in enumerate(curves.methods)
-        for trial in range(1, curves.trials + 1)
-    ]
-    return CsvTable(("method", "trial", "adtm", "average_rank"), tuple(rows))
-
-
-def _shown(curves: Curves) -> CsvTable:
-    at = [t for t in REPORTED if t <= curves.trials]
-    found = bootstrap_interval(curves.regret[:, :, at], curves, "micro", rng=np.random.default_rng(0))
-    rows = [
-        (
-            method,
-            *(f"{found.mean[m, k]:.4f} [{found.low[m, k]:.4f}, {found.high[m, k]:.4f}]" for k in range(len(at))),
-        )
-        for m, method in enumerate(curves.methods)
-    ]
-    return CsvTable(("method", *(f"@{t}" for t in at)), tuple(rows))
 
 
 def _words(parts: dict[str, Curves], main: str, seeds: int) -> tuple[str, ...]:

@@ -14,17 +14,18 @@ import numpy as np
 
 from headstart.benchmark.curves import Curves
 from headstart.benchmark.methods import Method, competitors
-from headstart.benchmark.metrics import adtm, mean_rank
+from headstart.benchmark.metrics import adtm
 from headstart.benchmark.problems import Suite
 from headstart.benchmark.reports.pictures import regret_lines
 from headstart.benchmark.reports.tables import Resampling
 from headstart.benchmark.runner import run
 from headstart.benchmark.settings import RunSettings, usual_settings
-from headstart.benchmark.statistics import bootstrap_difference, bootstrap_interval
+from headstart.benchmark.statistics import bootstrap_difference
 from headstart.benchmark.store import read_results
 from headstart.benchmark.suites.combined import combined_suite, is_described_folder
 from headstart.errors import SettingsError
-from headstart.experiments.frame import CsvTable, Findings, Recipe, Work
+from headstart.experiments.adtm import REPORTED, adtm_table, adtm_with_intervals
+from headstart.experiments.frame import Findings, Recipe, Work
 from headstart.initial_designs import GreedyPortfolio
 from headstart.naming import refuse_unknown
 from headstart.surrogates import TSTR, GaussianProcess, RandomForest
@@ -52,7 +53,6 @@ METHODS = (
     "random",
 )
 SMOKE_METHODS = (WIDE, "prior-gp", "gp-after-portfolio", "random")
-REPORTED = (1, 3, 5, 10, 20, 30, 50)
 REPETITIONS, TRIALS = 10, 50
 SMOKE_CONFIGURATIONS, SMOKE_PAST = 120, 4
 
@@ -82,9 +82,9 @@ def find(work: Work) -> Findings:
     )
     curves = read_results(work.out / "runs").curves().of_methods(names)
     return Findings(
-        table=_table(curves),
+        table=adtm_table(curves),
         words=_words(suite, curves, seeds),
-        shown={"ADTM": _shown(curves)},
+        shown={"ADTM": adtm_with_intervals(curves)},
         pictures={"regret": regret_lines(curves, Resampling(resamples=2000).interval)},
     )
 
@@ -94,29 +94,6 @@ def _chosen(names: Sequence[str], settings: RunSettings) -> list[Method]:
     for name in names:
         refuse_unknown("method", name, known)
     return [known[name] for name in names]
-
-
-def _table(curves: Curves) -> CsvTable:
-    regret, rank = adtm(curves), mean_rank(curves, "micro")
-    rows = [
-        (method, trial, float(regret[m, trial]), float(rank[m, trial]))
-        for m, method in enumerate(curves.methods)
-        for trial in range(1, curves.trials + 1)
-    ]
-    return CsvTable(("method", "trial", "adtm", "average_rank"), tuple(rows))
-
-
-def _shown(curves: Curves) -> CsvTable:
-    at = [t for t in REPORTED if t <= curves.trials]
-    found = bootstrap_interval(curves.regret[:, :, at], curves, "micro", rng=np.random.default_rng(0))
-    rows = [
-        (
-            method,
-            *(f"{found.mean[m, k]:.4f} [{found.low[m, k]:.4f}, {found.high[m, k]:.4f}]" for k in range(len(at))),
-        )
-        for m, method in enumerate(curves.methods)
-    ]
-    return CsvTable(("method", *(f"@{t}" for t in at)), tuple(rows))
 
 
 def _words(suite: Suite, curves: Curves, seeds: int) -> tuple[str, ...]:
