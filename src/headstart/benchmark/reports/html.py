@@ -11,6 +11,7 @@ from html import escape
 from importlib import import_module, resources
 from itertools import groupby
 
+from headstart.benchmark.reports.layout import after
 from headstart.benchmark.reports.palette import Marker, Style
 from headstart.benchmark.reports.pictures import BARS, ZERO, Lines
 from headstart.benchmark.reports.plotly_figures import Figure, critical_figure, lines_figure
@@ -104,7 +105,7 @@ def _section(
         parts.append(f'<div class="diagrams{" wide" if is_wide else ""}">')
         for diagram in section.diagrams:
             figures.append(critical_figure(diagram, looks, numbered, f"{anchor}-f{len(figures)}"))
-            title = f"Average rank after {diagram.at} trials"
+            title = f"Average rank {after(diagram.at)}"
             parts.append(_figure(figures[-1]["id"], title, "", height=figures[-1]["layout"]["height"]))
         parts.append(f'</div>\n<p class="note">{escape(BARS)}</p>')
     parts += [table_html(table, looks) for table in section.tables]

@@ -22,6 +22,11 @@ LEADING = (
 """Digits that get a label on a logarithmic axis: the first of these that gives three labels."""
 
 
+def after(trials: int) -> str:
+    """Return when that was, in words."""
+    return f"after {trials} trial{'' if trials == 1 else 's'}"
+
+
 def log_range(values: Array, bands: Array) -> tuple[float, float]:
     """Return the ends of a logarithmic axis for ``values``: just below the least that is not zero, just above all.
 

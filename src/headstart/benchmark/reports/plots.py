@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from headstart.benchmark.reports.layout import CriticalLayout, log_ticks, tick_label
+from headstart.benchmark.reports.layout import CriticalLayout, after, log_ticks, tick_label
 from headstart.benchmark.reports.palette import Style
 from headstart.benchmark.reports.pictures import BARS, ZERO, Lines, Pictures, band_opacity, end_labels
 from headstart.errors import HeadstartError, MissingDependencyError
@@ -172,7 +172,7 @@ def figure_of_critical(layout: CriticalLayout, looks: Looks) -> Any:
             markersize=4.2,
             clip_on=False,
         )
-    axes.set_title(f"Average rank after {layout.at} trials", loc="left", fontsize=11, fontweight="bold")
+    axes.set_title(f"Average rank {after(layout.at)}", loc="left", fontsize=11, fontweight="bold")
     _note(figure, [BARS, layout.note])
     return figure
 

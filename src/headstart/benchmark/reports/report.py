@@ -295,7 +295,7 @@ def _sentence(curves: Curves) -> str:
 def _facts(report: Report) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     facts = [
         ("Settings", tuple(report.settings.items())),
-        ("Machine", (("Machine of this report", report.machine),) if report.machine else ()),
+        ("Machine", (("Machine", report.machine),) if report.machine else ()),
         ("Versions", tuple(report.versions.items())),
     ]
     return tuple((heading, pairs) for heading, pairs in facts if pairs)

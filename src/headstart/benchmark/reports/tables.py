@@ -12,6 +12,7 @@ import numpy as np
 from headstart.arrays import Array
 from headstart.benchmark import metrics, statistics
 from headstart.benchmark.curves import Curves
+from headstart.benchmark.reports.layout import after
 from headstart.benchmark.statistics import CriticalDifference
 
 
@@ -178,7 +179,7 @@ def per_space(curves: Curves, at: Sequence[int]) -> tuple[Table, ...]:
             Column("tasks", "tasks", digits=0),
             *(Column(method, "regret", trial=t, method=method, best="low") for method in curves.methods),
         )
-        title = f"Regret per space after {t} trials"
+        title = f"Regret per space {after(t)}"
         note = "Mean over the runs of a space."
         tables.append(Table(f"per-space-{t}", title, "space", rows, columns, note, best_in="row"))
     return tuple(tables)
@@ -256,7 +257,7 @@ def win_tie_loss(curves: Curves, at: int) -> Table | None:
     )
     columns = tuple(Column(method, "runs", "vs", at, against=method, digits=0) for method in found.methods)
     note = "Runs that the method of the row won / tied / lost against that of the column."
-    return Table(f"win-tie-loss-{at}", f"Wins, ties, losses after {at} trials", "method", rows, columns, note)
+    return Table(f"win-tie-loss-{at}", f"Wins, ties, losses {after(at)}", "method", rows, columns, note)
 
 
 def critical(found: CriticalDifference) -> Table:
@@ -273,7 +274,7 @@ def critical(found: CriticalDifference) -> Table:
         Column("average rank", "rank_of_tasks", trial=found.at, digits=2),
         *(Column(found.methods[j], "p_adjusted", "p vs", found.at, against=found.methods[j], digits=3) for j in order),
     )
-    title = f"Critical differences after {found.at} trials"
+    title = f"Critical differences {after(found.at)}"
     return Table(f"critical-{found.at}", title, "method", rows, columns, critical_note(found))
 
 
