@@ -435,7 +435,7 @@ class Optimizer:
         return (low, high) if self._sign > 0 else (-high, -low)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"_next": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
