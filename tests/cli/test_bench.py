@@ -130,6 +130,17 @@ def test_curves_alone_are_smaller(results: Path, folder: Path, capsys: pytest.Ca
     assert run(["bench", "report", "curves", "--format", "markdown"]) == 0
 
 
+def test_legacy_tests_only_by_flag(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for flags in ([], ["--uncorrected", "--seeds-as-blocks"]):
+        capsys.readouterr()
+        assert run(["bench", "report", "results", *flags]) == 0
+        texts.append(capsys.readouterr().out)
+    assert "on 4 tasks (mean of their seeds), p-values adjusted by Holm" in texts[0]
+    assert "on 8 runs (seeds taken for independent experiments), p-values not corrected" in texts[1]
+    assert "finds too many differences" in texts[1]
+
+
 def test_compare_of_a_folder_with_itself_is_nothing(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["bench", "compare", "results", "results", "--at", "4"]) == 0

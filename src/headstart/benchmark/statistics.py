@@ -235,6 +235,10 @@ class CriticalDifference:
     A signed-rank test may part two methods and join others on both sides of them, so a clique need not be a stretch of
     the axis: a picture has to mark the members of a bar, not only its ends.
     """
+    holm: bool = True
+    """Whether pairs were corrected for being many."""
+    kind: Blocks = "tasks"
+    """What the blocks are."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -283,8 +287,9 @@ def critical_difference(
     order = _best_first(rank.mean(axis=1))
     cliques = maximal_cliques(~different[np.ix_(order, order)])
     named = tuple(tuple(curves.methods[order[m]] for m in clique) for clique in cliques if len(clique) > 1)
+    means = rank.mean(axis=1)
     return CriticalDifference(
-        curves.methods, at, regret.shape[1], alpha, rank.mean(axis=1), overall, p_values, adjusted, different, named
+        curves.methods, at, regret.shape[1], alpha, means, overall, p_values, adjusted, different, named, holm, blocks
     )
 
 

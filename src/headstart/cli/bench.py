@@ -1,6 +1,7 @@
 """headstart bench: measure methods, and look at what came out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -295,6 +296,12 @@ def bench_report(
     spaces: SpacesOption = None,
     at: AtOption = None,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Of the report.")] = None,
+    uncorrected: Annotated[
+        bool, typer.Option("--uncorrected", help="Test pairs without Holm's correction, as older tables did.")
+    ] = False,
+    seeds_as_blocks: Annotated[
+        bool, typer.Option("--seeds-as-blocks", help="Take seeds for independent experiments, as older tables did.")
+    ] = False,
     debug: DebugOption = False,
 ) -> None:
     """Make tables and pictures of results, beside published ones if you like.
@@ -304,7 +311,11 @@ def bench_report(
     """
     from headstart.benchmark.reports.report import write
 
-    report = _report(folder, competitor or [], methods, spaces, at, title)
+    report = replace(
+        _report(folder, competitor or [], methods, spaces, at, title),
+        holm=not uncorrected,
+        blocks="runs" if seeds_as_blocks else "tasks",
+    )
     written = write(report, form.value, out)
     if written.text:
         say(written.text.rstrip("\n"))

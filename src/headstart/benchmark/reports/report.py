@@ -23,7 +23,7 @@ from headstart.benchmark.reports.palette import styles
 from headstart.benchmark.reports.pictures import Pictures
 from headstart.benchmark.reports.sections import Document, Section
 from headstart.benchmark.reports.tables import Resampling, Table
-from headstart.benchmark.statistics import CriticalDifference, critical_difference
+from headstart.benchmark.statistics import Blocks, CriticalDifference, critical_difference
 from headstart.errors import HeadstartError, SettingsError
 
 Item = TypeVar("Item")
@@ -56,6 +56,10 @@ class Report:
     at: tuple[int, ...] = ()
     """The trials that tables report, ascending; empty: 25, 50 and 100 as far as there are so many, or the last."""
     resampling: Resampling = field(default_factory=Resampling)
+    holm: bool = True
+    """Whether tests of pairs are corrected for being many; older tables of the field did without."""
+    blocks: Blocks = "tasks"
+    """What tests take for independent; "runs" as in older tables of the field."""
     regrets: tuple[float, ...] = REGRETS
     """The regrets for which the trials needed are counted."""
 
@@ -260,7 +264,7 @@ def differences(report: Report) -> tuple[CriticalDifference, ...]:
     for t in report.at:
         there = tables.compared(report.sorted_curves, t)
         if there is not None:
-            found.append(critical_difference(there, t))
+            found.append(critical_difference(there, t, holm=report.holm, blocks=report.blocks))
     return tuple(found)
 
 

@@ -280,10 +280,11 @@ def critical(found: CriticalDifference) -> Table:
 
 def critical_note(found: CriticalDifference) -> str:
     """Return what was tested, on what, and what the test of all methods together says."""
-    text = (
-        f"Wilcoxon signed-rank tests of all pairs on {found.blocks} tasks (mean of their seeds), p-values adjusted by "
-        f"Holm, level {found.alpha:g}."
-    )
+    what = "tasks (mean of their seeds)" if found.kind == "tasks" else "runs (seeds taken for independent experiments)"
+    how = "adjusted by Holm" if found.holm else "not corrected for being many"
+    text = f"Wilcoxon signed-rank tests of all pairs on {found.blocks} {what}, p-values {how}, level {found.alpha:g}."
+    if not found.holm or found.kind == "runs":
+        text += " As older tables of the field do it, which finds too many differences."
     if found.friedman is not None:
         text += f" Friedman's test of all methods: p = {found.friedman:.2g}"
         text += "." if found.friedman <= found.alpha else ", so no pair counts as different."
