@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.benchmark import parquet
+from headstart import whole_files
 from headstart.benchmark.parquet import read_columns, read_metadata, write_columns
 from headstart.errors import DataError, MissingDependencyError
 
@@ -91,7 +91,7 @@ def test_who_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(parquet.os, "fsync", interrupted)
+        patch.setattr(whole_files.os, "fsync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             write_columns(file, {"a": [2]}, {})
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
@@ -103,8 +103,9 @@ def test_who_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from headstart import whole_files
 from headstart.benchmark import parquet
-parquet.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+whole_files.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 parquet.write_columns(Path(sys.argv[1]), {"a": [2]}, {})
 """
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from headstart import whole_files
 from headstart.arrays import Array
 from headstart.benchmark.curves import Curves, RunKey, side_by_side
 from headstart.benchmark.metrics import Over, mean_rank, mean_regret, ranks
@@ -202,12 +203,10 @@ def test_a_file_is_replaced_in_full_or_not_at_all(tmp_path: Path, monkeypatch: p
     before = (tmp_path / "gp.json").read_text()
     assert json.loads(before) == {"5860": {"31": {"test0": [0.75]}}}
 
-    def half(self: Path, text: str, encoding: str) -> int:
-        with self.open("w", encoding=encoding) as file:
-            file.write(text[:5])
+    def full(handle: int) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(whole_files.os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
         write_hpob(tmp_path, {"gp": {key(): {"regret": np.array([0.1])}}})
     assert (tmp_path / "gp.json").read_text() == before

@@ -12,10 +12,7 @@ annotation. A digest finds damage; it is no signature, and whoever writes a file
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
@@ -25,6 +22,7 @@ from headstart.artifacts.structure import AnyArray, Json, is_instance, put_toget
 from headstart.data import metadata_text
 from headstart.errors import ArtifactError
 from headstart.space.values import shown
+from headstart.whole_files import written_whole
 
 FORMAT = 1
 LARGEST_FILE = 1 << 33
@@ -91,7 +89,8 @@ def save(path: str | Path, thing: object, *, fingerprint: str, description: Mapp
 
     data = safetensors.numpy.save(tensors, {_TEXT: f"{_digest(text, tensors)} {text}"})
     try:
-        _replace(Path(path), data)
+        with written_whole(Path(path)) as stream:
+            stream.write(data)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name, or no name
         reason = getattr(error, "strerror", None) or error
         raise ArtifactError(f"{what}: it cannot be written ({reason}). Choose another file.") from None
@@ -239,22 +238,3 @@ def _class_name(content: Json, what: str) -> str:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path`` and then move it there, so that nobody ever sees a part of it."""
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    with suppress(OSError):  # not every system opens folders; the new name is then as durable as it gets
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

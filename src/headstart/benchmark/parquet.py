@@ -1,7 +1,5 @@
 """Columns in Parquet files: the only place that talks to pyarrow."""
 
-import os
-import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import DataError, MissingDependencyError
+from headstart.whole_files import written_whole
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -75,14 +74,5 @@ def write_columns(
     }
     table = pyarrow.table(dict(columns)).replace_schema_metadata(dict(metadata))
     file.parent.mkdir(parents=True, exist_ok=True)
-    # no tempfile: only its owner could read it, and results are there to be shared
-    part = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
-    try:
-        with part.open("xb") as stream:
-            parquet.write_table(table, stream, **encoding)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(file)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with written_whole(file) as stream:
+        parquet.write_table(table, stream, **encoding)

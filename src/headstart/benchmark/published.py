@@ -6,7 +6,6 @@ or one seed. Whoever ranks several first asks ``check_same_start``: files of the
 """
 
 import json
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from headstart.benchmark.curves import RunKey
 from headstart.benchmark.metrics import DECIMALS
 from headstart.errors import DataError
 from headstart.space.values import shown
+from headstart.whole_files import written_whole
 
 Measures: TypeAlias = Mapping[str, Array]
 """Curves of one run by the names of ``MEASURES``."""
@@ -184,7 +184,8 @@ def write_hpob(folder: Path, curves: Mapping[str, Runs]) -> list[Path]:
     contents = {_file_of(folder, method): _nested(method, runs) for method, runs in curves.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in contents.items():
-        _write_whole(path, json.dumps(content))
+        with written_whole(path) as stream:
+            stream.write(json.dumps(content).encode())
     return list(contents)
 
 
@@ -206,12 +207,3 @@ def _nested(method: str, runs: Runs) -> dict[str, dict[str, dict[str, list[float
             )
         nested.setdefault(key.space, {}).setdefault(key.task, {})[key.seed] = (1.0 - known).tolist()
     return nested
-
-
-def _write_whole(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shlex
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -36,6 +35,7 @@ from headstart.benchmark.store import (
 )
 from headstart.errors import HeadstartError, SettingsError
 from headstart.processes import Report, Workers
+from headstart.whole_files import written_whole
 
 __all__ = ["Job", "Listener", "Silent", "SuiteSource", "command_line", "is_done", "run"]
 
@@ -230,12 +230,8 @@ def _describe(folder: Path, suite: Suite, settings: RunSettings) -> None:
         "machine": f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} logical cores",
         "settings": settings.words(),
     }
-    part = folder / f".{ABOUT}-{secrets.token_hex(8)}"  # a full disk must not leave half of it
-    try:
-        part.write_text(json.dumps(about, indent=2), encoding="utf-8")
-        part.replace(folder / ABOUT)
-    finally:
-        part.unlink(missing_ok=True)
+    with written_whole(folder / ABOUT) as stream:
+        stream.write(json.dumps(about, indent=2).encode())
 
 
 def command_line() -> str:
